@@ -5,6 +5,7 @@
 #include "base/locale.h"
 #include "base/mem.h"
 #include "about/info.h"
+#include "config/resolve.h"
 #include "model/graph_keys.h"
 #include "model/layer.h"
 #include "model/loss.h"
@@ -43,13 +44,15 @@ drove_status drove_input_shape_set(drove_input_shape *out, const char *input, co
     return drove__fail(DROVE_E_ARG, "--input: expected CxHxW or N, found \"%.80s\"", input);
 }
 
-static drove_status make_model(const drove_options *options, const drove_input_shape *shape,
+static drove_status make_model(const drove_config *config, const drove_input_shape *shape,
                                drove_model **out)
 {
+    const drove_config_problem *p = &config->problem;
+    const char *model = drove__config_model(config);
     drove_model_io io;
-    if (drove__names_model_file(options->model)) {
+    if (drove__names_model_file(model)) {
         drove_modelfile file;
-        DROVE_TRY(drove__modelfile_load_with(options->model, &options->custom, &file));
+        DROVE_TRY(drove__modelfile_load_with(model, p->custom, &file));
         *out = file.model;
         file.model = NULL;
         drove__modelfile_fini(&file);
@@ -70,15 +73,14 @@ static drove_status make_model(const drove_options *options, const drove_input_s
     } else {
         drove_data *train = NULL, *test = NULL;
         char data[DROVE_SPEC_WITH_LABEL_SIZE];
-        DROVE_TRY(drove__data_set_columns(options->data, options->label, options->weights, data,
-                                          sizeof data));
-        DROVE_TRY(drove_data_open(data, NULL, options->seed, &train, &test));
+        DROVE_TRY(drove__data_set_columns(p->data, p->label, p->weights, data, sizeof data));
+        DROVE_TRY(drove_data_open(data, NULL, config->seed, &train, &test));
         io = drove__data_io(train);
         drove_data_destroy(train);
         drove_data_destroy(test);
     }
-    io.custom = &options->custom;
-    return drove__model_create(options->model, options->activation, options->loss, &io, out);
+    io.custom = p->custom;
+    return drove__model_create(model, p->activation, p->loss, &io, out);
 }
 
 /* ---- for people ---- */
@@ -153,10 +155,12 @@ drove_status drove_describe(const drove_options *options, const drove_input_shap
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
+    drove_config config;
     description d = {0};
-    drove_status status = make_model(options, shape, &d.model);
+    DROVE_TRY(drove__config_init(options, &config));
+    drove_status status = make_model(&config, shape, &d.model);
     if (status != DROVE_OK) goto fail;
-    d.batch = (size_t)drove__resolve_batch(options);
+    d.batch = (size_t)drove__resolve_batch(&config);
     drove_pass_options pass = {.model = d.model, .max_rows = d.batch};
     if ((status = drove__pass_bytes(&pass, &d.forward_bytes)) != DROVE_OK) goto fail;
     pass.trains = true;
@@ -165,5 +169,6 @@ drove_status drove_describe(const drove_options *options, const drove_input_shap
 
 fail:
     drove__model_destroy(d.model);
+    drove__config_fini(&config);
     return status;
 }

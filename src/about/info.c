@@ -11,6 +11,7 @@
 #include "base/topo.h"
 #include "kernel/kernel.h"
 #include "config/registry.h"
+#include "config/words.h"
 #include "config/resolve.h"
 
 #include <drove/train.h>
@@ -27,7 +28,7 @@ typedef struct machine_facts {
     drovek_table kernels;
     drove_plan workers;
     drove_place *place; /* [workers.n_workers] */
-    const drove_options *options;
+    const drove_config *config;
     drove_speeds speeds; /* n 0: not measured */
     unsigned n_features;
     const char *feature[MOST_FEATURES];
@@ -45,10 +46,10 @@ int drove_version_number(void)
 
 /* ---- gathering ---- */
 
-static drove_status gather(const drove_options *options, bool measure, machine_facts *m)
+static drove_status gather(const drove_config *config, bool measure, machine_facts *m)
 {
     memset(m, 0, sizeof *m);
-    m->options = options;
+    m->config = config;
     DROVE_TRY(drove__topo_create(NULL, &m->topo));
     drove__topo_facts(m->topo, &m->facts);
 
@@ -63,18 +64,17 @@ static drove_status gather(const drove_options *options, bool measure, machine_f
         if (have & known[i].bit) m->feature[m->n_features++] = known[i].name;
     }
 
-    char tier[DROVE_TEXT_SIZE];
-    const bool has_cap = drove__option_differs(options, "isa", tier);
-    DROVE_TRY(drovek_select(&m->kernels, drove__cpu_features(), has_cap ? tier : NULL));
+    DROVE_TRY(drovek_select(&m->kernels, drove__cpu_features(), config->machine.isa));
     const drove_machine machine = {
         .topo = m->topo, .n_pus = m->facts.n_pus, .n_ranks = 1, .n_local = 1};
-    DROVE_TRY(drove__plan_make(options, &machine, &drove__plan_registry, &m->workers));
+    const drove_plan_wanted wanted = drove__config_plan(config);
+    DROVE_TRY(drove__plan_make(&wanted, &machine, &drove__plan_registry, &m->workers));
     m->place = drove__grow(NULL, m->workers.n_workers, sizeof *m->place);
     if (m->place == NULL) {
         return drove__fail_nomem("workers", m->workers.n_workers * sizeof *m->place);
     }
     drove__plan_places(&m->workers, m->place);
-    return measure ? drove__measure_devices(options, &m->kernels, &m->speeds) : DROVE_OK;
+    return measure ? drove__measure_devices(config, &m->kernels, &m->speeds) : DROVE_OK;
 }
 
 /* ---- for people ---- */
@@ -143,7 +143,7 @@ static void print_text(const machine_facts *m, FILE *stream)
     if (n_bound > LISTED_WORKERS)
         fprintf(stream, "            ... and %u more (--json lists all)\n",
                 n_bound - LISTED_WORKERS);
-    if (m->speeds.n > 0) drove__info_print_speeds(m->options, &m->speeds, stream);
+    if (m->speeds.n > 0) drove__info_print_speeds(m->config, &m->speeds, stream);
 }
 
 /* ---- for programs ---- */
@@ -193,7 +193,7 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
         engines, "devices", drove__info_json_devices(), "device_kinds", drove__info_json_kinds(),
         "workers", workers);
     if (object != NULL && m->speeds.n > 0) {
-        drove__json_set(&object, "speed", drove__info_json_speeds(m->options, &m->speeds));
+        drove__json_set(&object, "speed", drove__info_json_speeds(m->config, &m->speeds));
     }
     return drove__about_print_json(object, "info", stream);
 }
@@ -204,14 +204,17 @@ drove_status drove_info(const drove_options *options, int as_json, int measure, 
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
     machine_facts m;
-    drove_options defaults = drove__options_default();
-    drove_status status = gather(options != NULL ? options : &defaults, measure != 0, &m);
+    drove_config config;
+    if (options != NULL) DROVE_TRY(drove__options_check_words(options));
+    DROVE_TRY(drove__config_init(options, &config));
+    drove_status status = gather(&config, measure != 0, &m);
     if (status == DROVE_OK && as_json) status = print_json(&m, stream);
     else if (status == DROVE_OK) print_text(&m, stream);
     drove__speeds_fini(&m.speeds);
     drove__plan_fini(&m.workers);
     free(m.place);
     drove__topo_destroy(m.topo);
+    drove__config_fini(&config);
     if (status == DROVE_OK && (fflush(stream) != 0 || ferror(stream))) {
         status = drove__fail(DROVE_E_IO, "info: cannot be written");
     }

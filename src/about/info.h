@@ -16,11 +16,11 @@ drove_status drove__about_print_json(json_t *value, const char *what, FILE *stre
 
 /* For people: a line for each device, and for each kind that has none why. */
 void drove__info_print_devices(FILE *stream);
-void drove__info_print_speeds(const drove_options *opt, const drove_speeds *speeds, FILE *stream);
+void drove__info_print_speeds(const drove_config *config, const drove_speeds *speeds, FILE *stream);
 
 /* For programs; NULL: not enough memory. */
 json_t *drove__info_json_devices(void);
 json_t *drove__info_json_kinds(void);
-json_t *drove__info_json_speeds(const drove_options *opt, const drove_speeds *speeds);
+json_t *drove__info_json_speeds(const drove_config *config, const drove_speeds *speeds);
 
 #endif

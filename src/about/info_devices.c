@@ -52,9 +52,10 @@ void drove__info_print_devices(FILE *stream)
     }
 }
 
-void drove__info_print_speeds(const drove_options *opt, const drove_speeds *speeds, FILE *stream)
+void drove__info_print_speeds(const drove_config *config, const drove_speeds *speeds, FILE *stream)
 {
-    fprintf(stream, "speed       examples/s of gradients of %s on %s\n", opt->model, opt->data);
+    fprintf(stream, "speed       examples/s of gradients of %s on %s\n",
+            drove__config_model(config), config->problem.data);
     fprintf(stream, "            %-*s", LABEL_WIDTH, "batch");
     for (size_t i = 0; i < speeds->n_batches; i++) fprintf(stream, " %10zu", speeds->batch[i]);
     fprintf(stream, "\n");
@@ -125,7 +126,7 @@ json_t *drove__info_json_kinds(void)
     return array;
 }
 
-json_t *drove__info_json_speeds(const drove_options *opt, const drove_speeds *speeds)
+json_t *drove__info_json_speeds(const drove_config *config, const drove_speeds *speeds)
 {
     json_t *batches = json_array(), *devices = json_array();
     for (size_t i = 0; i < speeds->n_batches; i++) {
@@ -142,6 +143,6 @@ json_t *drove__info_json_speeds(const drove_options *opt, const drove_speeds *sp
                         json_pack("{s:s, s:o, s:o}", "device", s->device, "examples_per_s", rates,
                                   "reason", json_text(s->reason)));
     }
-    return json_pack("{s:s, s:s, s:o, s:o}", "model", opt->model, "data", opt->data, "batches",
-                     batches, "devices", devices);
+    return json_pack("{s:s, s:s, s:o, s:o}", "model", drove__config_model(config), "data",
+                     config->problem.data, "batches", batches, "devices", devices);
 }

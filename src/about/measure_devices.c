@@ -35,19 +35,21 @@ typedef struct bench {
 
 /* ---- data and model ---- */
 
-static drove_status make_model(bench *b, const drove_options *opt)
+static drove_status make_model(bench *b, const drove_config *config)
 {
+    const drove_config_problem *p = &config->problem;
+    const char *model = drove__config_model(config);
     const drove_model_io io = drove__data_io(b->data);
-    if (drove__names_model_file(opt->model)) {
+    if (drove__names_model_file(model)) {
         drove_modelfile file;
-        DROVE_TRY(drove__modelfile_load(opt->model, &file));
+        DROVE_TRY(drove__modelfile_load(model, &file));
         if (file.io.n_features != drove__data_n_inputs(b->data) || file.features.ops != NULL) {
             size_t n_inputs = file.n_inputs;
             bool has_map = file.features.ops != NULL;
             drove__modelfile_fini(&file);
             return drove__fail(DROVE_E_SHAPE,
-                               "%s: expected a model of %zu features, found one of %zu%s",
-                               opt->model, drove__data_n_inputs(b->data), n_inputs,
+                               "%s: expected a model of %zu features, found one of %zu%s", model,
+                               drove__data_n_inputs(b->data), n_inputs,
                                has_map ? " with a map of features" : "");
         }
         b->model = file.model;
@@ -57,28 +59,29 @@ static drove_status make_model(bench *b, const drove_options *opt)
         drove__modelfile_fini(&file);
         return DROVE_OK;
     }
-    DROVE_TRY(drove__model_create(opt->model, opt->activation, opt->loss, &io, &b->model));
+    DROVE_TRY(drove__model_create(model, p->activation, p->loss, &io, &b->model));
     b->theta = drove__alloc(b->model->n_params, sizeof *b->theta);
     if (b->theta == NULL)
         return drove__fail_nomem("the model's parameters", b->model->n_params * sizeof *b->theta);
-    return drove__model_init(b->model, opt->init, opt->seed, b->theta);
+    return drove__model_init(b->model, p->init, config->seed, b->theta);
 }
 
-static drove_status begin(bench *b, const drove_options *opt, drove_speeds *out)
+static drove_status begin(bench *b, const drove_config *config, drove_speeds *out)
 {
+    const drove_config_problem *p = &config->problem;
+    const bool is_low = config->low.precision[0] != '\0';
     drove_data *test = NULL;
-    static const char *const refused[] = {"precision", "features"};
-    char data[DROVE_SPEC_WITH_LABEL_SIZE], value[DROVE_TEXT_SIZE];
-    for (size_t i = 0; i < DROVE_COUNT(refused); i++)
-        if (drove__option_differs(opt, refused[i], value))
-            return drove__fail(DROVE_E_UNSUPPORTED,
-                               "--measure: expected floats and the data's own features, found "
-                               "--%s; drove dmgc measures low precision",
-                               refused[i]);
-    DROVE_TRY(drove__data_set_columns(opt->data, opt->label, opt->weights, data, sizeof data));
-    DROVE_TRY(drove_data_open(data, NULL, opt->seed, &b->data, &test));
+    if (is_low || p->features[0] != '\0') {
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "--measure: expected floats and the data's own features, found --%s; "
+                           "drove dmgc measures low precision",
+                           is_low ? "precision" : "features");
+    }
+    char data[DROVE_SPEC_WITH_LABEL_SIZE];
+    DROVE_TRY(drove__data_set_columns(p->data, p->label, p->weights, data, sizeof data));
+    DROVE_TRY(drove_data_open(data, NULL, config->seed, &b->data, &test));
     drove_data_destroy(test);
-    DROVE_TRY(make_model(b, opt));
+    DROVE_TRY(make_model(b, config));
     while (out->n_batches < DROVE_SPEED_BATCHES && BATCHES[out->n_batches] <= b->data->n_rows) {
         out->batch[out->n_batches] = BATCHES[out->n_batches];
         out->n_batches++;
@@ -93,7 +96,7 @@ static drove_status begin(bench *b, const drove_options *opt, drove_speeds *out)
     if (b->row == NULL || b->again == NULL || b->grad == NULL) {
         return drove__fail_nomem("rows and a gradient", n_rows * sizeof *b->row);
     }
-    drove__permutation_init(&order, n_rows, opt->seed, 0);
+    drove__permutation_init(&order, n_rows, config->seed, 0);
     for (size_t i = 0; i < n_rows; i++) b->row[i] = (uint32_t)drove__permutation_at(&order, i);
     return DROVE_OK;
 }
@@ -191,13 +194,13 @@ static drove_speed *add(drove_speeds *speeds, const char *kind, unsigned index, 
     return s;
 }
 
-drove_status drove__measure_devices(const drove_options *opt, const drovek_table *kernels,
+drove_status drove__measure_devices(const drove_config *config, const drovek_table *kernels,
                                     drove_speeds *out)
 {
     bench b = {.kernels = kernels};
     *out = (drove_speeds){0};
     char why[DROVE_SPEED_REASON_SIZE];
-    drove_status status = begin(&b, opt, out);
+    drove_status status = begin(&b, config, out);
     if (status != DROVE_OK) goto fail;
     drovek_thread_init();
     out->speed = calloc(MOST_SPEEDS, sizeof *out->speed);

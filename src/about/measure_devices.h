@@ -8,7 +8,7 @@
 
 #include "kernel/kernel.h"
 
-#include "base/options.h"
+#include "config/config.h"
 
 enum { DROVE_SPEED_BATCHES = 5, DROVE_SPEED_REASON_SIZE = 512 };
 
@@ -28,7 +28,7 @@ typedef struct drove_speeds {
 /* Opens the data and makes the model that the options name.  A device that fails is no error: its
  * row says why.  Errors: DROVE_E_UNSUPPORTED (--precision, --features), those of data and model,
  * DROVE_E_NOMEM. */
-drove_status drove__measure_devices(const drove_options *opt, const drovek_table *kernels,
+drove_status drove__measure_devices(const drove_config *config, const drovek_table *kernels,
                                     drove_speeds *out);
 void         drove__speeds_fini(drove_speeds *speeds); /* accepts a zeroed one */
 

@@ -5,8 +5,7 @@
 #include "base/spec.h"
 #include "engine/fixed/engine.h"
 #include "model/loss.h"
-#include "config/exchange.h"
-#include "values/chosen.h"
+#include "config/resolve.h"
 #include "problem/disk.h"
 #include "values/ranks.h"
 #include "values/say.h"
@@ -35,12 +34,6 @@ static double clamp(double x, double least, double most)
     return fmin(fmax(x, least), most);
 }
 
-void drove__choose_begin(drove_config *config, drove_state *state)
-{
-    config->is_tuned = drove__resolve_is_tuned(&config->opt);
-    state->standing.recovers = config->is_tuned;
-}
-
 bool drove__choose_is_wide(const drove_storage *storage)
 {
     return drove__storage_is_sparse(storage) && storage->n_features >= WIDE_FEATURES;
@@ -53,15 +46,14 @@ static bool is_wide(const drove_problem *problem)
 
 /* A linear model is better at texts than the usual network, and trains in a fraction of its time
  * (docs/results/defaults.md, sector). */
-void drove__choose_model(drove_config *config, const drove_problem *problem)
+void drove__choose_model(const drove_config *config, const drove_problem *problem,
+                         drove_choice *choice)
 {
-    if (!config->model_is_auto || !config->is_tuned || config->opt.features[0] != '\0' ||
-        !is_wide(problem))
+    const bool is_usual = drove__config_origin(config, "model") == DROVE_BY_KIND;
+    if (!is_usual || !config->is_tuned || config->problem.features[0] != '\0' || !is_wide(problem))
         return;
-    bool is_value = problem->train->storage->y_kind == DROVE_Y_VALUE;
-    snprintf(config->opt.model, sizeof config->opt.model, is_value ? "linear" : "logistic");
-    drove__run_say(config, "model: %s (wide sparse data; --model names another)",
-                   config->opt.model);
+    const bool is_value = problem->train->storage->y_kind == DROVE_Y_VALUE;
+    drove__choice_add(choice, "model", DROVE_BY_KIND, "%s", is_value ? "linear" : "logistic");
 }
 
 /* Updates of a linear model of wide sparse data, which gains more from all rows than from an early
@@ -73,7 +65,7 @@ static double wide_updates(const drove_config *config, const drove_problem *prob
         double updates;
     } rows[] = {{"logistic", 6000.0}, {"linear", 6000.0}, {"svm", 3000.0}};
     for (size_t i = 0; i < DROVE_COUNT(rows) && is_wide(problem); i++) {
-        if (strcmp(config->opt.model, rows[i].model) == 0) return rows[i].updates;
+        if (strcmp(config->problem.model, rows[i].model) == 0) return rows[i].updates;
     }
     return 0.0;
 }
@@ -82,14 +74,13 @@ static double wide_updates(const drove_config *config, const drove_problem *prob
 
 static double updates_per_epoch(const drove_config *config, size_t n_rows)
 {
-    return ceil((double)n_rows / (double)config->opt.batch);
+    return ceil((double)n_rows / (double)drove__resolve_batch(config));
 }
 
 /* --until auto. */
-static void choose_until(drove_config *config, const drove_problem *problem,
-                         const drove_workers *workers)
+static void usual_until(const drove_config *config, const drove_problem *problem,
+                        const drove_workers *workers, char until[DROVE_TEXT_SIZE])
 {
-    char *until = config->opt.until;
     size_t n = problem->n_train_whole, n_held = n / 10;
     if (!config->is_tuned) {
         snprintf(until, DROVE_TEXT_SIZE, DROVE_UNTIL_CLASSIC);
@@ -113,84 +104,47 @@ static void choose_until(drove_config *config, const drove_problem *problem,
              epochs);
 }
 
-/* Moves the examples that --until validation names. */
-static drove_status hold_out(const drove_config *config, drove_problem *problem,
-                             const drove_workers *workers)
+drove_status drove__choose_until(const drove_config *config, const drove_problem *problem,
+                                 const drove_workers *workers, drove_choice *choice)
 {
-    const drove_until *u = &config->until;
-    const size_t n = problem->stream != NULL ? problem->n_train_whole : problem->train->n_rows;
-    double wanted = u->validation_is_part ? round(u->validation * (double)n) : u->validation;
-    if (u->validation == 0.0) return DROVE_OK;
-    if (drove__ranks_hold_shards(config, workers))
-        return drove__fail(DROVE_E_ARG,
-                           "--until validation: expected --shard whole, as ranks with parts of "
-                           "their own have no examples in common to hold out");
-    if (wanted < 1.0) wanted = 1.0;
-    if (wanted >= (double)n)
-        return drove__fail(DROVE_E_ARG,
-                           "--until validation: expected fewer than the %zu training examples, "
-                           "found %.0f",
-                           n, wanted);
-    if (problem->stream != NULL) {
-        /* Data on disk: a part of the examples that are held out already, or all of them. */
-        const size_t n_kept = drove__disk_held_rows(problem);
-        if (n_kept < 2)
-            return drove__fail(
-                DROVE_E_ARG, "--until validation: expected more --memory, which holds no examples "
-                             "besides those that are trained on");
-        if (wanted >= (double)n_kept) {
-            problem->validation = problem->kept;
-            problem->kept = NULL;
-            return DROVE_OK;
-        }
-        return drove__data_hold_out(problem->kept, wanted < 1.0 ? 1 : (size_t)wanted,
-                                    config->opt.seed, &problem->validation);
+    char given[DROVE_TEXT_SIZE], usual[DROVE_TEXT_SIZE];
+    const drove_until *u = &config->length.until;
+    if (config->method.batch == 0)
+        drove__choice_add(choice, "batch", DROVE_BY_KIND, "%llu",
+                          (unsigned long long)drove__resolve_batch(config));
+    usual_until(config, problem, workers, usual);
+    if (config->length.is_auto) {
+        drove__choice_add(choice, "until", DROVE_BY_KIND, "%s", usual);
+        return DROVE_OK;
     }
-    DROVE_TRY(drove__data_hold_out(problem->train, (size_t)wanted, config->opt.seed,
-                                   &problem->validation));
-    problem->n_train_whole = problem->train->n_rows;
+    /* A target alone may be out of reach: the limits that --until auto has are added to it. */
+    bool has_limit =
+        isfinite(u->epochs) || isfinite(u->seconds) || u->updates != UINT64_MAX || u->patience > 0;
+    if (has_limit || config->is_classic) return DROVE_OK;
+    if (!config->is_tuned) snprintf(usual, sizeof usual, "epochs=%.0f", MOST_EPOCHS);
+    bool holds = strncmp(usual, "validation=", strlen("validation=")) == 0;
+    const char *limits = holds && u->validation > 0.0 ? strchr(usual, ',') + 1 : usual;
+    drove__config_text(config, "until", given);
+    if (strlen(given) + 1 + strlen(limits) >= DROVE_TEXT_SIZE)
+        return drove__fail(DROVE_E_ARG, "--until: expected a shorter text, found %zu bytes",
+                           strlen(given));
+    drove__choice_add(choice, "until", DROVE_BY_KIND, "%s,%s", given, limits);
     return DROVE_OK;
 }
 
-drove_status drove__choose_lengths(drove_config *config, drove_problem *problem,
-                                   const drove_workers *workers)
+void drove__choose_evaluations(const drove_config *config, const drove_problem *problem,
+                               drove_choice *choice)
 {
-    config->opt.batch = drove__resolve_batch(&config->opt);
-    if (config->words.until_is_auto) choose_until(config, problem, workers);
-    else {
-        /* A target alone may be out of reach: the limits that --until auto has are added to it. */
-        char given[DROVE_TEXT_SIZE], usual[DROVE_TEXT_SIZE];
-        drove_until u;
-        DROVE_TRY(drove__until_parse(config->opt.until, &u));
-        bool has_limit =
-            isfinite(u.epochs) || isfinite(u.seconds) || u.updates != UINT64_MAX || u.patience > 0;
-        if (!has_limit && !drove__resolve_is_classic(&config->opt)) {
-            memcpy(given, config->opt.until, sizeof given);
-            if (config->is_tuned) choose_until(config, problem, workers);
-            else snprintf(config->opt.until, sizeof config->opt.until, "epochs=%.0f", MOST_EPOCHS);
-            memcpy(usual, config->opt.until, sizeof usual);
-            bool holds = strncmp(usual, "validation=", strlen("validation=")) == 0;
-            const char *limits = holds && u.validation > 0.0 ? strchr(usual, ',') + 1 : usual;
-            int n = snprintf(config->opt.until, sizeof config->opt.until, "%s,%s", given, limits);
-            if (n <= 0 || (size_t)n >= sizeof config->opt.until)
-                return drove__fail(DROVE_E_ARG, "--until: expected a shorter text, found %zu bytes",
-                                   strlen(given));
-        }
-    }
-    DROVE_TRY(drove__until_parse(config->opt.until, &config->until));
-    DROVE_TRY(hold_out(config, problem, workers));
-    double updates = updates_per_epoch(config, problem->n_train_whole),
-           epochs = config->until.epochs;
-    bool decides =
+    const double updates = updates_per_epoch(config, problem->n_train_whole),
+                 epochs = config->length.until.epochs;
+    const bool decides =
         problem->validation != NULL || wide_updates(config, problem) == 0.0 || !isfinite(epochs);
-    if (!(config->opt.eval_every > 0.0)) {
-        if (!config->is_tuned) config->opt.eval_every = drove__resolve_eval_every(&config->opt);
-        else if (!decides) config->opt.eval_every = fmax(epochs / BLIND_EVALUATIONS, 1.0 / updates);
-        else
-            config->opt.eval_every =
-                clamp(updates, LEAST_EVALUATION_UPDATES, MOST_EVALUATION_UPDATES) / updates;
-    }
-    return DROVE_OK;
+    double every = drove__resolve_eval_every(config);
+    if (config->length.eval_every > 0.0) return;
+    if (config->is_tuned && !decides) every = fmax(epochs / BLIND_EVALUATIONS, 1.0 / updates);
+    else if (config->is_tuned)
+        every = clamp(updates, LEAST_EVALUATION_UPDATES, MOST_EVALUATION_UPDATES) / updates;
+    drove__choice_add(choice, "eval_every", DROVE_BY_KIND, "%.17g", every);
 }
 
 /* ---- rule and schedule ---- */
@@ -211,63 +165,69 @@ static bool finds_lr(const drove_config *config, const drove_problem *problem,
                      const drove_workers *workers)
 {
     return workers->loop->core_ops == &drove__engine_fixed &&
-           !drove__model_is_linear(problem->model) && config->words.lr_is_auto &&
-           !config->words.is_classic;
+           !drove__model_is_linear(problem->model) && !(config->method.lr > 0.0) &&
+           !config->asks_classic;
 }
 
 static bool is_sgd(const drove_config *config)
 {
-    return drove__words_rule_is_sgd(&config->opt);
+    return strcmp(config->method.rule, "sgd") == 0;
 }
 
-static bool has_epochs(const drove_config *config)
+/* One worker's step size, and --lr for as many as there are. */
+static void add_lr(drove_choice *choice, const drove_workers *workers, drove_origin origin,
+                   double lr)
 {
-    return isfinite(config->until.epochs) && config->until.epochs > 0.0;
+    const double stretch =
+        drove__resolve_stretch(workers->plan.ops->needs, workers->plan.n_workers);
+    choice->lr_each = lr;
+    drove__choice_add(choice, "lr", origin, "%.17g", lr * stretch);
 }
 
-drove_status drove__choose_method(drove_config *config, const drove_problem *problem,
-                                  const drove_workers *workers)
+drove_status drove__choose_method(const drove_config *config, const drove_problem *problem,
+                                  const drove_workers *workers, drove_choice *choice)
 {
-    drove_options *opt = &config->opt;
+    const drove_config_method *given = &config->method;
+    const bool finds = finds_lr(config, problem, workers);
+    const double epochs = config->length.until.epochs;
+    const bool has_epochs = isfinite(epochs) && epochs > 0.0;
     unsigned needs = workers->plan.ops->needs;
-    config->finds_lr = finds_lr(config, problem, workers);
-    if (config->is_tuned || config->finds_lr)
-        DROVE_TRY(drove__resolve_needs(opt, &workers->plan, &needs));
-    /* Words of a network have the rule that floats would have. */
-    const bool is_free = (needs & (DROVE_SYNC_LIVE | DROVE_SYNC_MOMENTUM)) == 0;
-    const char *rule = choose_rule(problem);
-    if (!config->finds_lr || !is_free || !config->words.rule_is_auto)
-        rule = drove__resolve_rule(opt, needs, rule);
-    const char *state = drove__resolve_rule_state(opt, needs);
-    char schedule[DROVE_TEXT_SIZE];
-    if (config->words.schedule_is_auto) {
-        if (!config->is_tuned && !(config->finds_lr && has_epochs(config))) {
-            drove__resolve_schedule(&config->opt, schedule);
-            memcpy(config->opt.schedule, schedule, sizeof schedule);
-        } else if (problem->validation != NULL && config->is_tuned) {
-            snprintf(config->opt.schedule, sizeof config->opt.schedule, "plateau");
-        } else if (has_epochs(config)) {
-            snprintf(config->opt.schedule, sizeof config->opt.schedule, "cosine:%.17g",
-                     config->until.epochs);
-        } else {
-            snprintf(config->opt.schedule, sizeof config->opt.schedule, "constant");
-        }
+    if (config->is_tuned || finds) DROVE_TRY(drove__resolve_needs(config, &workers->plan, &needs));
+    if (given->rule == NULL) {
+        /* Words of a network have the rule that floats would have. */
+        const bool is_free = (needs & (DROVE_SYNC_LIVE | DROVE_SYNC_MOMENTUM)) == 0;
+        const char *rule = choose_rule(problem);
+        if (!finds || !is_free) rule = drove__resolve_rule(config, needs, rule);
+        drove__choice_add(choice, "rule", DROVE_BY_KIND, "%s", rule);
     }
-    if (!config->is_tuned && config->words.lr_is_auto)
-        config->lr_base = drove__resolve_lr(opt, 0, 1);
-    if (rule != opt->rule) snprintf(opt->rule, sizeof opt->rule, "%s", rule);
-    if (state != opt->rule_state) snprintf(opt->rule_state, sizeof opt->rule_state, "%s", state);
-    drove__choose_stretch(config, workers);
+    if (given->rule_state == DROVE_RULE_STATE_AUTO) drove__choose_rule_state(config, needs, choice);
+    if (given->schedule == NULL) {
+        char schedule[DROVE_TEXT_SIZE] = "constant";
+        if (!config->is_tuned && !(finds && has_epochs)) drove__resolve_schedule(config, schedule);
+        else if (problem->validation != NULL && config->is_tuned)
+            snprintf(schedule, sizeof schedule, "plateau");
+        else if (has_epochs) snprintf(schedule, sizeof schedule, "cosine:%.17g", epochs);
+        drove__choice_add(choice, "schedule", DROVE_BY_KIND, "%s", schedule);
+    }
+    if (!config->is_tuned && !finds && !(given->lr > 0.0))
+        add_lr(choice, workers, DROVE_BY_KIND, drove__resolve_lr(config, 0, 1));
     return DROVE_OK;
+}
+
+void drove__choose_rule_state(const drove_config *config, unsigned needs, drove_choice *choice)
+{
+    const drove_rule_state state = drove__resolve_rule_state(config, needs);
+    drove__choice_add(choice, "rule_state", DROVE_BY_KIND, "%s",
+                      state == DROVE_RULE_STATE_WORKER ? "worker" : "shared");
 }
 
 /* ---- step size ---- */
 
-void drove__choose_stretch(drove_config *config, const drove_workers *workers)
+void drove__choose_stretch(const drove_config *config, const drove_workers *workers,
+                           drove_choice *choice)
 {
-    if (config->words.lr_is_auto && config->lr_base > 0.0)
-        config->opt.lr = config->lr_base *
-                         drove__resolve_stretch(workers->plan.ops->needs, workers->plan.n_workers);
+    if (config->chosen.lr > 0.0)
+        add_lr(choice, workers, drove__config_origin(config, "lr"), config->chosen.lr);
 }
 
 /* Mean squared length of the rows as the model sees them; 0: no sparse rows. */
@@ -292,68 +252,74 @@ static double lr_of_margin(const drove_config *config, const drove_problem *prob
 {
     bool is_many = problem->model->loss == &drove__loss_hinge && problem->model->n_outputs > 1;
     double length = is_many && is_sgd(config) ? mean_square_length(problem) : 0.0;
-    return length > 0.0 ? MARGIN_STEP * (double)config->opt.batch / length : 0.0;
+    return length > 0.0 ? MARGIN_STEP * (double)config->method.batch / length : 0.0;
 }
 
-drove_status drove__choose_lr(drove_run *run, const float *theta)
+drove_status drove__choose_lr(const drove_config *config, const drove_problem *problem,
+                              drove_workers *workers, const float *theta, drove_trials *trials,
+                              drove_choice *choice)
 {
-    if (!run->config.is_tuned && !run->config.finds_lr) return DROVE_OK;
-    if (run->config.search.lr > 0.0) {
-        run->config.lr_base = run->config.search.lr;
-        drove__choose_stretch(&run->config, &run->workers);
+    const drove_search *search = &config->chosen.search;
+    const bool finds = finds_lr(config, problem, workers);
+    *trials = (drove_trials){0};
+    if (!config->is_tuned && !finds) return DROVE_OK;
+    if (search->lr > 0.0) {
+        add_lr(choice, workers, DROVE_BY_SEARCH, search->lr);
         return DROVE_OK;
     }
     /* By the rows' length, or by trials. */
-    const double lr = lr_of_margin(&run->config, &run->problem);
-    const double epochs =
-        isfinite(run->config.until.epochs) ? run->config.until.epochs : LEAST_EPOCHS;
+    const drove_until *u = &config->length.until;
+    const double by_margin = lr_of_margin(config, problem);
+    const double epochs = isfinite(u->epochs) ? u->epochs : LEAST_EPOCHS;
     drove_status status = DROVE_OK;
-    if (lr != 0.0) run->config.trials = (drove_trials){.lr = lr, .is_of_margin = true};
+    if (by_margin > 0.0) trials->lr = by_margin;
     else
-        status = drove__trials_run(&run->config, &run->problem, &run->workers, run->config.opt.rule,
-                                   theta, epochs * (double)run->problem.n_train_whole,
-                                   &run->config.trials);
-    DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, status));
+        status = drove__trials_run(config, problem, workers, config->method.rule, theta,
+                                   epochs * (double)problem->n_train_whole, trials);
+    DROVE_TRY(drove__ranks_agree(workers, status));
     /* The results of all ranks differ where each has examples or a processor of its own. */
-    if (run->workers.ranks.n > 1) {
-        drove_trials *all = calloc(run->workers.ranks.n, sizeof *all);
+    if (workers->ranks.n > 1) {
+        drove_trials *all = calloc(workers->ranks.n, sizeof *all);
         if (all == NULL)
-            return drove__fail_nomem("messages of the ranks", run->workers.ranks.n * sizeof *all);
-        status = run->workers.transport->ops->gather(run->workers.transport, &run->config.trials,
-                                                     sizeof run->config.trials, all);
-        if (status == DROVE_OK) run->config.trials = all[0];
+            return drove__fail_nomem("messages of the ranks", workers->ranks.n * sizeof *all);
+        status = workers->transport->ops->gather(workers->transport, trials, sizeof *trials, all);
+        if (status == DROVE_OK) *trials = all[0];
         free(all);
         DROVE_TRY(status);
     }
-    if (run->config.finds_lr && is_sgd(&run->config) && run->config.trials.n_trials == 0)
-        run->config.trials.lr = FEW_UPDATES_LR;
+    choice->trials = trials;
     /* A run too short for trials takes the step size of the chosen model's trial runs. */
-    const drove_candidate_result *chosen = &run->config.search.candidate[run->config.search.chosen];
-    bool has_own = run->config.trials.n_trials > 0 || run->config.trials.is_of_margin;
-    if (run->config.search.n != 0 && chosen->n_tried != 0 && !has_own) {
-        run->config.search.lr = exp(chosen->log_lr);
-        run->config.trials.lr = run->config.search.lr;
+    const drove_candidate_result *chosen = &search->candidate[search->chosen];
+    const bool has_own = trials->n_trials > 0 || by_margin > 0.0;
+    if (finds && is_sgd(config) && trials->n_trials == 0) trials->lr = FEW_UPDATES_LR;
+    if (search->n != 0 && chosen->n_tried != 0 && !has_own) {
+        trials->lr = exp(chosen->log_lr);
+        add_lr(choice, workers, DROVE_BY_SEARCH, trials->lr);
+    } else {
+        add_lr(choice, workers, by_margin > 0.0 ? DROVE_BY_MARGIN : DROVE_BY_TRIALS, trials->lr);
     }
-    run->config.lr_base = run->config.trials.lr;
-    drove__choose_stretch(&run->config, &run->workers);
     return DROVE_OK;
 }
 
-void drove__choose_say(const drove_config *config, const drove_workers *workers)
+void drove__choose_say(const drove_config *config, const drove_callbacks *cb)
 {
-    const drove_trials *r = &config->trials;
-    const drove_strategy_probe *p = &config->strategy_probe;
-    char how[128] = "the rule's default: too few updates for trials";
-    if (p->reason == DROVE_STRATEGY_PROBED)
-        drove__run_say(config, "chosen: --strategy %s --threads %u (a probe of %.1f s)",
-                       workers->plan.spec, workers->plan.n_workers, p->seconds);
-    if (!config->is_tuned && !config->finds_lr) return;
-    if (config->finds_lr && is_sgd(config)) snprintf(how, sizeof how, "too few updates for trials");
-    if (config->search.lr > 0.0) snprintf(how, sizeof how, "from the chosen model's trial runs");
-    if (r->is_of_margin) snprintf(how, sizeof how, "by the margin and the length of the rows");
-    if (r->n_trials > 0)
+    const drove_trials *r = &config->chosen.trials;
+    const drove_config_method *m = &config->method;
+    const drove_origin origin = drove__config_origin(config, "lr");
+    char until[DROVE_TEXT_SIZE], how[128] = "the rule's default: too few updates for trials";
+    if (drove__config_origin(config, "strategy") == DROVE_BY_PROBE)
+        drove__run_say(cb, "chosen: --strategy %s --threads %u (a probe of %.1f s)", m->strategy,
+                       config->chosen.probe.rival[config->chosen.probe.chosen].n_threads,
+                       config->chosen.probe.seconds);
+    if (origin <= DROVE_BY_KIND) return;
+    if (config->low.is_low && is_sgd(config))
+        snprintf(how, sizeof how, "too few updates for trials");
+    if (origin == DROVE_BY_SEARCH) snprintf(how, sizeof how, "from the chosen model's trial runs");
+    if (origin == DROVE_BY_MARGIN)
+        snprintf(how, sizeof how, "by the margin and the length of the rows");
+    if (origin == DROVE_BY_TRIALS && r->n_trials > 0)
         snprintf(how, sizeof how, "the choice of %u trials of %llu updates, in %.1f s", r->n_trials,
                  (unsigned long long)r->n_steps, r->seconds);
-    drove__run_say(config, "chosen: --rule %s --schedule %s --until %s --lr %.4g (%s)",
-                   config->opt.rule, config->opt.schedule, config->opt.until, config->opt.lr, how);
+    drove__run_say(cb, "chosen: --rule %s --schedule %s --until %s --lr %.4g (%s)", m->rule,
+                   m->schedule, drove__config_text(config, "until", until), m->lr, how);
 }

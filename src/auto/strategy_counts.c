@@ -24,12 +24,12 @@ enum { MEETING_STEPS = 16, LEAST_MEETINGS = 8 /* in an epoch */ };
 double drove__strategy_expected_s(const drove_config *config, const drove_problem *problem,
                                   double example_s)
 {
-    const drove_until *u = &config->until;
+    const drove_until *u = &config->length.until;
     bool is_open = !isfinite(u->epochs) && !isfinite(u->seconds) && u->updates == UINT64_MAX;
     double epochs = is_open ? USUAL_EPOCHS : u->epochs;
     double seconds = fmin(epochs * (double)problem->n_train_whole * example_s, u->seconds);
     if (u->updates != UINT64_MAX)
-        seconds = fmin(seconds, (double)u->updates * (double)config->opt.batch * example_s);
+        seconds = fmin(seconds, (double)u->updates * (double)config->method.batch * example_s);
     if (is_open) return seconds;
     return seconds * (drove__until_has_target(u) ? TARGET_PART
                       : u->patience > 0          ? PATIENCE_PART

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "model/loss.h"
 #include "table/parallel.h"
-#include "values/chosen.h"
+#include "config/chosen.h"
 #include "problem/size.h"
 
 #include <math.h>
@@ -136,8 +136,8 @@ static drove_status make_optim(const drove_config *config, const drove_problem *
     const drove_optim_options opt = {.rule = rule,
                                      .schedule = "constant",
                                      .lr = lr,
-                                     .weight_decay = config->opt.weight_decay,
-                                     .clip = config->opt.clip,
+                                     .weight_decay = config->method.weight_decay,
+                                     .clip = config->method.clip,
                                      .state = DROVE_STATE_SHARED,
                                      .n_params = problem->model->n_params,
                                      .n_workers = 1,
@@ -178,8 +178,8 @@ static drove_status bench_init(bench *b, const trial_set *all)
     const size_t rows = drove__update_rows(all->config, all->problem);
     *b = (bench){.of = all,
                  .is_made = true,
-                 .order = drove__order_make(all->problem->train->n_rows, rows,
-                                            all->config->opt.seed, DROVE_ORDER_SHUFFLE)};
+                 .order = drove__order_make(all->problem->train->n_rows, rows, all->config->seed,
+                                            DROVE_ORDER_SHUFFLE)};
     b->vector = drove__alloc(all->n_vector, sizeof *b->vector);
     b->grad = drove__alloc(all->problem->model->n_params, sizeof *b->grad);
     b->row = drove__alloc(rows, sizeof *b->row);
@@ -189,7 +189,7 @@ static drove_status bench_init(bench *b, const trial_set *all)
                                       .kernels = &all->workers->kernels,
                                       .data = all->problem->train,
                                       .max_rows = rows,
-                                      .seed = all->config->opt.seed};
+                                      .seed = all->config->seed};
     return drove__engine_host.create(&opt, &b->engine);
 }
 
@@ -290,7 +290,7 @@ drove_status drove__trials_step_work(const drove_config *config, const drove_pro
                                      const drove_workers *workers, double *out)
 {
     drove_optim *optim;
-    DROVE_TRY(make_optim(config, problem, workers, config->opt.rule, config->opt.lr, &optim));
+    DROVE_TRY(make_optim(config, problem, workers, config->method.rule, config->method.lr, &optim));
     *out = work_of_step(problem, optim, (double)drove__update_rows(config, problem));
     drove__optim_destroy(optim);
     return DROVE_OK;

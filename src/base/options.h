@@ -1,6 +1,5 @@
-/* base/options.h - the fields of drove_options, which programs know by their names alone.
- *
- * The table in config/options.c gives each field its name, default, range and help.
+/* base/options.h - a program's own loss and layers, which its options hold; and the value of an
+ * option by its row in the table.  config/options.h has the fields.
  */
 #ifndef DROVE_BASE_OPTIONS_H
 #define DROVE_BASE_OPTIONS_H
@@ -19,77 +18,6 @@ typedef struct drove_custom {
     drove_custom_layer layer[DROVE_CUSTOM_LAYERS];
 } drove_custom;
 
-/* The default of --activation. */
-#define DROVE_DEFAULT_ACTIVATION "relu"
-
-struct drove_options {
-    /* problem */
-    char data[DROVE_TEXT_SIZE];    /* spec; default synth:digits */
-    char test[DROVE_TEXT_SIZE];    /* spec, "split", or "" = none; default split */
-    char label[DROVE_TEXT_SIZE];   /* column of the label; "" = the last, or as the spec says */
-    char weights[DROVE_TEXT_SIZE]; /* column of the rows' weights; "" = none, or by the spec */
-    char class_weight[DROVE_TEXT_SIZE]; /* "balanced", "yes=2,no=0.5"; "" = none */
-    char features[DROVE_TEXT_SIZE];     /* spec of a feature map; "" = none */
-    char model[DROVE_TEXT_SIZE];        /* spec; "auto"; "" = by data; or a .safetensors file */
-    char activation[DROVE_TEXT_SIZE];   /* relu */
-    char init[DROVE_TEXT_SIZE];         /* "" = by activation */
-    char loss[DROVE_TEXT_SIZE];         /* "" = by model and data */
-    /* method */
-    /* "auto": the fastest by a short probe, or one thread; with defaults "classic" hogwild */
-    char     strategy[DROVE_TEXT_SIZE];
-    char     backoff[DROVE_TEXT_SIZE];    /* none */
-    char     rule[DROVE_TEXT_SIZE];       /* "auto": by model, data and strategy */
-    char     schedule[DROVE_TEXT_SIZE];   /* "auto": by the rest */
-    char     rule_state[DROVE_TEXT_SIZE]; /* "auto", "shared" or "worker" */
-    double   lr;                          /* step size, no unit, > 0; 0 = auto */
-    double   weight_decay;                /* >= 0 */
-    double   clip;                        /* largest norm of a batch's gradient; 0 = none */
-    uint64_t batch;                       /* examples per worker and step; 0 = auto */
-    char     order[DROVE_TEXT_SIZE]; /* "auto", "shuffle", "random" (with replacement), "blocks" */
-    /* exchange: for strategies whose workers have their own parameters */
-    char   period[DROVE_TEXT_SIZE];   /* steps between two exchanges, "auto", "" = the strategy's */
-    double rho;                       /* elastic pull, >= 0; 0 = 0.9 / (lr times workers) */
-    char   messages[DROVE_TEXT_SIZE]; /* "packed" or "layers" */
-    char   shard[DROVE_TEXT_SIZE];    /* "whole" or "own" */
-    double timeout;                   /* seconds after which a silent peer ends the run, > 0 */
-    /* low precision */
-    /* "bf16", "bf16?masters=bf16" or a DMGC signature, of linear models and networks; "" = floats.
-     * With C alone: format of the messages */
-    char   precision[DROVE_TEXT_SIZE];
-    char   rounding[DROVE_TEXT_SIZE]; /* nearest, mt19937, xorshift, shared?bits=&period= */
-    double model_range;               /* largest magnitude of a parameter; 0 = from the data */
-    /* machine */
-    char threads[DROVE_TEXT_SIZE];   /* number >= 1, or "all" */
-    char workers[DROVE_TEXT_SIZE];   /* groups of cores and devices; "" = threads */
-    char loaders[DROVE_TEXT_SIZE];   /* number of threads, or "auto" */
-    char machine[DROVE_TEXT_SIZE];   /* machine file, or "here"; "" = real time */
-    char bind[DROVE_TEXT_SIZE];      /* none, compact, spread */
-    char partition[DROVE_TEXT_SIZE]; /* groups of cores, "auto"; "" = none */
-    char isa[DROVE_TEXT_SIZE];       /* highest kernel tier; "" = best */
-    char prefetch[DROVE_TEXT_SIZE];  /* on, hardware, hints, off */
-    char memory[DROVE_TEXT_SIZE];    /* most bytes of the run, "1GiB"; "" = what is free */
-    /* run */
-    char     defaults[DROVE_TEXT_SIZE]; /* "auto" or "classic" */
-    char     until[DROVE_TEXT_SIZE];    /* "auto", "loss=5%,epochs=10" */
-    double   eval_every;                /* epochs between evaluations, > 0; 0 = auto */
-    uint64_t eval_examples;             /* training examples of an evaluation; 0 = all */
-    char     metrics[DROVE_TEXT_SIZE];  /* of the summary: auto, none */
-    uint64_t seed;
-    char     out[DROVE_TEXT_SIZE];          /* folder, "auto"; "" = no files */
-    char     resume[DROVE_TEXT_SIZE];       /* folder to continue in; "" = a new run */
-    char     data_changed[DROVE_TEXT_SIZE]; /* "yes": the data of --resume may be others */
-    char     log[DROVE_TEXT_SIZE];          /* file; "" = log.jsonl in .out */
-    char     timeline[DROVE_TEXT_SIZE];     /* file; "" = timeline.json in .out */
-    char     record[DROVE_TEXT_SIZE];       /* file, of every step; "" = none */
-    char     replay[DROVE_TEXT_SIZE];       /* such a file, to repeat the run; "" = a new run */
-    char     replay_steps[DROVE_TEXT_SIZE]; /* file, a line of JSON for each step; "" = none */
-    char save_every[DROVE_TEXT_SIZE]; /* "eval", "epochs=N", "updates=N", "seconds=N", "never" */
-    /* not in the table: drove_options_set_loss, drove_options_add_layer */
-    drove_custom custom;
-};
-
-/* As the table has them. */
-drove_options drove__options_default(void);
 /* Where an option's value lies, by its row in the table: char[DROVE_TEXT_SIZE], double or
  * uint64_t. */
 static inline const void *drove__options_field(const drove_options     *options,

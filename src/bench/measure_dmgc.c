@@ -9,7 +9,7 @@
 #include "engine/linear/rounding.h"
 #include "engine/linear/throughput.h"
 #include "config/registry.h"
-#include "config/resolve.h"
+#include "config/words.h"
 
 #include <float.h>
 #include <stdio.h>

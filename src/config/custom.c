@@ -3,7 +3,7 @@
 
 #include "base/alive.h"
 #include "base/given.h"
-#include "base/options.h"
+#include "config/options.h"
 #include "model/layer.h"
 #include "model/loss.h"
 

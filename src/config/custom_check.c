@@ -8,7 +8,7 @@
 
 #include "base/given.h"
 #include "base/mem.h"
-#include "base/options.h"
+#include "config/options.h"
 #include "base/rng.h"
 #include "model/custom.h"
 

@@ -11,20 +11,20 @@
 #include <stdio.h>
 #include <string.h>
 
-void drove__exchange_options(const drove_options *options, drove_sync_options *out)
+void drove__exchange_options(const drove_config *config, drove_sync_options *out)
 {
-    bool is_sent = drove__precision_has_exchange(options->precision);
-    out->period = options->period[0] != '\0' ? options->period : NULL;
-    out->rho = options->rho;
-    out->by_layer = strcmp(options->messages, "layers") == 0;
-    out->wire_format = is_sent ? options->precision : NULL;
+    const char *precision = config->low.precision;
+    out->period = config->exchange.period;
+    out->rho = config->exchange.rho;
+    out->by_layer = config->exchange.by_layer;
+    out->wire_format = drove__precision_has_exchange(precision) ? precision : NULL;
 }
 
 /* A number, or auto. */
 static drove_status check_count(const char *flag, const char *text, uint64_t most)
 {
     uint64_t unused;
-    if (text[0] == '\0' || strcmp(text, "auto") == 0) return DROVE_OK;
+    if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0) return DROVE_OK;
     if (drove__parse_u64(flag, text, 1, most, &unused) == DROVE_OK) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "%s: expected a whole number from 1 to %llu, or auto, found \"%.80s\"", flag,
@@ -50,25 +50,24 @@ static const char *names_with(unsigned needs, char *into, size_t size)
 }
 
 /* Options that say something only of exchanges. */
-static drove_status check_unused(const drove_options *o, const drove_plan *w)
+static drove_status check_unused(const drove_config *config, const drove_plan *w)
 {
     char value[DROVE_TEXT_SIZE], names[512];
     const struct {
         const char *name, *flag;
         bool is_given;
     } option[] = {
-        {"period", "--period", o->period[0] != '\0'},
-        {"rho", "--rho", o->rho != 0.0},
-        {"messages", "--messages", strcmp(o->messages, "packed") != 0},
-        {"precision", "--precision", drove__precision_has_exchange(o->precision)},
+        {"period", "--period", config->exchange.period != NULL},
+        {"rho", "--rho", config->exchange.rho != 0.0},
+        {"messages", "--messages", config->exchange.by_layer},
+        {"precision", "--precision", drove__precision_has_exchange(config->low.precision)},
     };
     for (size_t i = 0; i < DROVE_COUNT(option); i++) {
         if (!option[i].is_given) continue;
-        DROVE_TRY(drove_options_get(o, option[i].name, value, sizeof value));
         return drove__fail(DROVE_E_ARG,
                            "%s %.80s: expected a --strategy whose workers exchange parameters "
                            "(%s), found %s",
-                           option[i].flag, value,
+                           option[i].flag, drove__config_text(config, option[i].name, value),
                            names_with(DROVE_SYNC_SPREAD, names, sizeof names), w->spec);
     }
     return DROVE_OK;
@@ -81,18 +80,19 @@ static bool is_momentum(const char *rule)
     return strncmp(rule, name, n) == 0 && (rule[n] == '\0' || rule[n] == ':' || rule[n] == '?');
 }
 
-drove_status drove__exchange_check(const drove_options *options, const drove_plan *plan)
+drove_status drove__exchange_check(const drove_config *config, const drove_plan *plan)
 {
     unsigned needs = plan->ops->needs;
-    const char *rule = drove__resolve_rule(options, needs, "adam");
-    DROVE_TRY(check_count("--period", options->period, DROVE_MOST_PERIOD));
-    if ((needs & DROVE_SYNC_SPREAD) == 0) return check_unused(options, plan);
+    const char *rule = drove__resolve_rule(config, needs, "adam");
+    DROVE_TRY(check_count("--period", config->exchange.period, DROVE_MOST_PERIOD));
+    if ((needs & DROVE_SYNC_SPREAD) == 0) return check_unused(config, plan);
     if ((needs & DROVE_SYNC_MOMENTUM) != 0 && !is_momentum(rule)) {
         return drove__fail(DROVE_E_ARG,
                            "--rule %s: expected momentum:MU, which --strategy %s stands for", rule,
                            plan->spec);
     }
-    if ((needs & DROVE_SYNC_OWN_STATE) != 0 && strcmp(options->rule_state, "shared") == 0) {
+    if ((needs & DROVE_SYNC_OWN_STATE) != 0 &&
+        config->method.rule_state == DROVE_RULE_STATE_SHARED) {
         return drove__fail(DROVE_E_ARG,
                            "--rule-state shared: expected worker or auto, as each worker of "
                            "--strategy %s keeps its own",

@@ -5,15 +5,13 @@
 #define DROVE_CONFIG_EXCHANGE_H
 
 #include "strategy/strategy.h"
-#include "config/resolve.h"
+#include "config/config.h"
 
-#include "base/options.h"
-
-/* Fills a strategy's options with them; borrows the texts of `options`. */
-void drove__exchange_options(const drove_options *options, drove_sync_options *out);
+/* Fills a strategy's options with them; borrows the texts of `config`. */
+void drove__exchange_options(const drove_config *config, drove_sync_options *out);
 
 /* Do they, --rule and --rule-state suit the strategy?  Errors: DROVE_E_ARG. */
-drove_status drove__exchange_check(const drove_options *options, const drove_plan *plan);
+drove_status drove__exchange_check(const drove_config *config, const drove_plan *plan);
 
 /* "", "auto" or a number of groups.  Errors: DROVE_E_ARG, naming --partition. */
 drove_status drove__partition_check(const char *text);

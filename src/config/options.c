@@ -10,10 +10,10 @@
 #include "base/other_words.h"
 #include "base/spec.h"
 #include "base/status.h"
-#include "config/resolve.h"
-#include "plan/workers.h"
+#include "config/words.h"
+#include "plan/plan.h"
 
-#include "base/options.h"
+#include "config/options.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -255,15 +255,6 @@ const char *drove_flag_text(const char *name, char into[DROVE_FLAG_SIZE])
     return into;
 }
 
-bool drove__option_is(const char *a, const char *b)
-{
-    for (; *a != '\0' && *b != '\0'; a++, b++) {
-        char x = *a == '-' ? '_' : *a, y = *b == '-' ? '_' : *b;
-        if (x != y) return false;
-    }
-    return *a == *b;
-}
-
 /* value: what was given with the name, for the message; or NULL. */
 static drove_status find(const char *name, const char *value, const drove_option_info **out)
 {
@@ -333,33 +324,54 @@ static drove_status set_value(drove_options *options, const drove_option_info *i
     return DROVE_OK;
 }
 
+static drove_status set_from(drove_options *options, const drove_option_info *info,
+                             const char *value, drove_origin origin)
+{
+    DROVE_TRY(set_value(options, info, value));
+    options->origin[info - table] = (uint8_t)origin;
+    return DROVE_OK;
+}
+
 /* "threads:4" is another word for --threads 4; plan/workers.c reads all else. */
 static drove_status set_workers(drove_options *options, const drove_option_info *info,
-                                const char *value)
+                                const char *value, drove_origin origin)
 {
     static const char threads[] = "threads";
     const size_t n = sizeof threads - 1;
     if (drove__workers_are_procs(value)) {
         unsigned unused;
         DROVE_TRY(drove__procs_parse(value, 1, &unused));
-        DROVE_TRY(drove_options_set(options, threads, "all")); /* what was said before */
-        return set_text(options->workers, info, value);
+        DROVE_TRY(drove__options_set(options, threads, "all", origin)); /* what was said before */
+        return set_from(options, info, value, origin);
     }
-    if (value[0] == '\0') return set_text(options->workers, info, value);
+    if (value[0] == '\0') return set_from(options, info, value, origin);
     if (strncmp(value, threads, n) != 0 || strchr(value, '+') != NULL) {
         drove_workers_list list;
         char expanded[DROVE_WORKERS_SIZE];
         DROVE_TRY(drove__workers_expand(value, 0, expanded, sizeof expanded));
         DROVE_TRY(drove__workers_parse(expanded, NULL, DROVE_MOST_THREADS, true, &list));
         drove__workers_fini(&list);
-        return set_text(options->workers, info, value);
+        return set_from(options, info, value, origin);
     }
     if (value[n] != '\0' && (value[n] != ':' || strpbrk(value, "?+,") != NULL)) {
         return drove__fail(DROVE_E_ARG, "--workers: expected threads:N, found \"%s\"", value);
     }
-    if (value[n] == ':') DROVE_TRY(drove_options_set(options, threads, value + n + 1));
-    memset(options->workers, 0, sizeof options->workers);
-    return DROVE_OK;
+    if (value[n] == ':') DROVE_TRY(drove__options_set(options, threads, value + n + 1, origin));
+    return set_from(options, info, "", origin);
+}
+
+drove_status drove__options_set(drove_options *options, const char *name, const char *value,
+                                drove_origin origin)
+{
+    const drove_option_info *info;
+    DROVE_TRY(find(name, value, &info));
+    if (info->own == offsetof(drove_options, workers))
+        return set_workers(options, info, value, origin);
+    if (info->own == offsetof(drove_options, threads)) { /* here, so that a run file has its line */
+        unsigned n;
+        DROVE_TRY(drove__threads_parse(value, 1, &n));
+    }
+    return set_from(options, info, value, origin);
 }
 
 drove_status drove_options_set(drove_options *options, const char *name, const char *value)
@@ -369,14 +381,7 @@ drove_status drove_options_set(drove_options *options, const char *name, const c
     DROVE_GIVEN(value);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options, "options");
-    const drove_option_info *info;
-    DROVE_TRY(find(name, value, &info));
-    if (info->own == offsetof(drove_options, workers)) return set_workers(options, info, value);
-    if (info->own == offsetof(drove_options, threads)) { /* here, so that a run file has its line */
-        unsigned n;
-        DROVE_TRY(drove__threads_parse(value, 1, &n));
-    }
-    return set_value(options, info, value);
+    return drove__options_set(options, name, value, DROVE_FROM_CALLER);
 }
 
 drove_options drove__options_default(void)
@@ -462,14 +467,29 @@ drove_status drove_options_get(const drove_options *options, const char *name, c
     return DROVE_OK;
 }
 
-bool drove__option_differs(const drove_options *options, const char *name,
-                           char value[DROVE_TEXT_SIZE])
+drove_status drove__options_word(const drove_options *options, const char *name, unsigned *out)
 {
-    char usual[DROVE_TEXT_SIZE];
-    const drove_options defaults = drove__options_default();
-    return drove_options_get(options, name, value, DROVE_TEXT_SIZE) == DROVE_OK &&
-           drove_options_get(&defaults, name, usual, sizeof usual) == DROVE_OK &&
-           strcmp(value, usual) != 0;
+    enum { MOST_WORDS = 16 };
+    const char *word[MOST_WORDS];
+    char words[256], flag[DROVE_FLAG_SIZE];
+    const drove_option_info *info;
+    size_t n = 0;
+    DROVE_TRY(find(name, NULL, &info));
+    snprintf(words, sizeof words, "%s", info->words);
+    for (char *rest = words, *w; n < MOST_WORDS && (w = strsep(&rest, " ")) != NULL;) word[n++] = w;
+    return drove__one_of(drove_flag_text(name, flag), drove__options_field(options, info), word, n,
+                         out);
+}
+
+drove_status drove__option_check(const char *name, const char *value)
+{
+    const drove_option_info *info;
+    drove_options *options;
+    if (value == NULL) return find(name, NULL, &info);
+    DROVE_TRY(drove_options_create(&options));
+    drove_status status = drove_options_set(options, name, value);
+    drove_options_destroy(options);
+    return status;
 }
 
 const char *drove_nearest_word(const char *word, const char *const *candidates, size_t n_candidates)

@@ -15,87 +15,18 @@
 #include <stdio.h>
 #include <string.h>
 
-drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out)
+drove_order_kind drove__resolve_order(const drove_config *config)
 {
-    uint64_t n = 0;
-    *is_auto = strcmp(text, "auto") == 0;
-    if (!*is_auto && drove__parse_u64("--loaders", text, 0, DROVE_MOST_THREADS, &n) != DROVE_OK) {
-        return drove__fail(DROVE_E_ARG,
-                           "--loaders: expected a whole number from 0 to %d, or auto, found "
-                           "\"%.80s\"",
-                           DROVE_MOST_THREADS, text);
+    switch (config->method.order) {
+    case DROVE_CHOICE_RANDOM: return DROVE_ORDER_RANDOM;
+    case DROVE_CHOICE_BLOCKS: return DROVE_ORDER_BLOCKS;
+    case DROVE_CHOICE_SHUFFLE: return DROVE_ORDER_SHUFFLE;
+    case DROVE_CHOICE_AUTO: break;
     }
-    *out = (unsigned)n;
-    return DROVE_OK;
+    return config->low.is_low ? DROVE_ORDER_BLOCKS : DROVE_ORDER_SHUFFLE;
 }
 
-drove_order_kind drove__resolve_order(const drove_options *options)
-{
-    if (strcmp(options->order, "random") == 0) return DROVE_ORDER_RANDOM;
-    if (strcmp(options->order, "blocks") == 0) return DROVE_ORDER_BLOCKS;
-    bool is_auto = strcmp(options->order, "auto") == 0;
-    return is_auto && drove__resolve_is_low(options) ? DROVE_ORDER_BLOCKS : DROVE_ORDER_SHUFFLE;
-}
-
-bool drove__prefetch_wants_hints(const char *word)
-{
-    return strcmp(word, "on") == 0 || strcmp(word, "hints") == 0;
-}
-
-bool drove__prefetch_wants_hardware_off(const char *word)
-{
-    return strcmp(word, "off") == 0 || strcmp(word, "hints") == 0;
-}
-
-drove_status drove__save_every_parse(const char *text, drove_save_every *out)
-{
-    static const char *const words[] = {/* in the order of drove_save_unit */
-                                        [DROVE_SAVE_EVAL] = "eval",
-                                        [DROVE_SAVE_EPOCHS] = "epochs",
-                                        [DROVE_SAVE_UPDATES] = "updates",
-                                        [DROVE_SAVE_SECONDS] = "seconds",
-                                        [DROVE_SAVE_NEVER] = "never"};
-    static const char *const shown[] = {"eval", "epochs=N", "updates=N", "seconds=N", "never"};
-    for (unsigned i = 0; i < DROVE_COUNT(words); i++) {
-        size_t n = strlen(words[i]);
-        bool is_plain = i == DROVE_SAVE_EVAL || i == DROVE_SAVE_NEVER;
-        if (is_plain && strcmp(text, words[i]) == 0) {
-            *out = (drove_save_every){.unit = (drove_save_unit)i};
-            return DROVE_OK;
-        }
-        if (!is_plain && strncmp(text, words[i], n) == 0 && text[n] == '=') {
-            const char *value = text + n + 1;
-            char what[40];
-            drove_save_every every = {.unit = (drove_save_unit)i};
-            snprintf(what, sizeof what, "--save-every %s", words[i]);
-            if (i == DROVE_SAVE_UPDATES)
-                DROVE_TRY(drove__parse_u64(what, value, 1, UINT64_MAX, &every.updates));
-            else DROVE_TRY(drove__parse_real(what, value, DBL_MIN, DBL_MAX, &every.amount));
-            *out = every;
-            return DROVE_OK;
-        }
-    }
-    unsigned unused;
-    return drove__one_of("--save-every", text, shown, DROVE_COUNT(shown), &unused);
-}
-
-bool drove__resolve_is_low(const drove_options *options)
-{
-    return drove__precision_is_words(options->precision);
-}
-
-bool drove__resolve_is_classic(const drove_options *options)
-{
-    return strcmp(options->defaults, "classic") == 0 || drove__resolve_is_low(options);
-}
-
-bool drove__resolve_is_tuned(const drove_options *options)
-{
-    return options->lr <= 0.0 && !drove__resolve_is_classic(options);
-}
-
-drove_status drove__resolve_needs(const drove_options *options, const drove_plan *plan,
-                                  unsigned *out)
+drove_status drove__resolve_needs(const drove_config *config, const drove_plan *plan, unsigned *out)
 {
     enum { FEW = 16 };
     static const drovek_table no_kernels; /* creation computes nothing */
@@ -116,7 +47,7 @@ drove_status drove__resolve_needs(const drove_options *options, const drove_plan
     drove_status status = drove__spec_parse(plan->spec, &spec);
     if (status == DROVE_OK) {
         const drove_sync_options opt = {.spec = &spec,
-                                        .backoff = options->backoff,
+                                        .backoff = config->method.backoff,
                                         .n_workers = plan->n_workers,
                                         .optim = optim,
                                         .seed = 1};
@@ -129,26 +60,35 @@ drove_status drove__resolve_needs(const drove_options *options, const drove_plan
     return status;
 }
 
-const char *drove__resolve_rule(const drove_options *options, unsigned needs, const char *chosen)
+/* The rule that this model was published with. */
+static const char *published_rule(const drove_config *config)
 {
-    if (strcmp(options->rule, "auto") != 0) return options->rule;
+    return drove__model_default_rule(config->problem.model != NULL ? config->problem.model : "");
+}
+
+const char *drove__resolve_rule(const drove_config *config, unsigned needs, const char *chosen)
+{
+    if (config->method.rule != NULL) return config->method.rule;
     if ((needs & DROVE_SYNC_MOMENTUM) != 0) return "momentum:0.9";
-    if (drove__resolve_is_low(options)) return "sgd";
-    if (!drove__resolve_is_tuned(options)) return drove__model_default_rule(options->model);
+    if (config->low.is_low) return "sgd";
+    if (!config->is_tuned) return published_rule(config);
     if ((needs & DROVE_SYNC_LIVE) != 0) return "sgd";
     return chosen;
 }
 
-const char *drove__resolve_rule_state(const drove_options *options, unsigned needs)
+drove_rule_state drove__resolve_rule_state(const drove_config *config, unsigned needs)
 {
-    if (strcmp(options->rule_state, "auto") != 0) return options->rule_state;
-    return (needs & DROVE_SYNC_OWN_STATE) != 0 ? "worker" : "shared";
+    if (config->method.rule_state != DROVE_RULE_STATE_AUTO &&
+        !drove__config_is_own(config, "rule_state"))
+        return config->method.rule_state;
+    return (needs & DROVE_SYNC_OWN_STATE) != 0 ? DROVE_RULE_STATE_WORKER : DROVE_RULE_STATE_SHARED;
 }
 
-double drove__resolve_lr(const drove_options *options, unsigned needs, unsigned n_workers)
+double drove__resolve_lr(const drove_config *config, unsigned needs, unsigned n_workers)
 {
     const double usual = 0.01;
-    return options->lr > 0.0 ? options->lr : usual * drove__resolve_stretch(needs, n_workers);
+    return config->method.lr > 0.0 ? config->method.lr
+                                   : usual * drove__resolve_stretch(needs, n_workers);
 }
 
 double drove__resolve_stretch(unsigned needs, unsigned n_workers)
@@ -156,26 +96,25 @@ double drove__resolve_stretch(unsigned needs, unsigned n_workers)
     return (needs & DROVE_SYNC_ELASTIC) == 0 ? 1.0 : (n_workers + 1.0) / n_workers;
 }
 
-uint64_t drove__resolve_batch(const drove_options *options)
+uint64_t drove__resolve_batch(const drove_config *config)
 {
     const uint64_t usual = 32;
-    return options->batch > 0 ? options->batch : usual;
+    return config->method.batch > 0 ? config->method.batch : usual;
 }
 
-double drove__resolve_eval_every(const drove_options *options)
+double drove__resolve_eval_every(const drove_config *config)
 {
     const double usual = 0.25;
-    return options->eval_every > 0.0 ? options->eval_every : usual;
+    return config->length.eval_every > 0.0 ? config->length.eval_every : usual;
 }
 
 /* Networks whose published rule is more than plain SGD were published with a falling step size
  * too: at a constant one their accuracy wavers from epoch to epoch. */
-void drove__resolve_schedule(const drove_options *options, char into[DROVE_TEXT_SIZE])
+void drove__resolve_schedule(const drove_config *config, char into[DROVE_TEXT_SIZE])
 {
-    drove_until until;
-    bool is_auto = strcmp(options->schedule, "auto") == 0;
-    snprintf(into, DROVE_TEXT_SIZE, "%s", is_auto ? "constant" : options->schedule);
-    if (!is_auto || strcmp(drove__model_default_rule(options->model), "sgd") == 0) return;
-    if (drove__until_parse(options->until, &until) != DROVE_OK || !isfinite(until.epochs)) return;
-    snprintf(into, DROVE_TEXT_SIZE, "cosine:%.17g", until.epochs);
+    const char *given = config->method.schedule;
+    const double epochs = config->length.until.epochs;
+    snprintf(into, DROVE_TEXT_SIZE, "%s", given != NULL ? given : "constant");
+    if (given == NULL && strcmp(published_rule(config), "sgd") != 0 && isfinite(epochs))
+        snprintf(into, DROVE_TEXT_SIZE, "cosine:%.17g", epochs);
 }

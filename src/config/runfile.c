@@ -6,7 +6,7 @@
 #include "base/locale.h"
 #include "base/yaml.h"
 
-#include "base/options.h"
+#include "config/options.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static drove_status read_pair(runfile *f, const char *path, bool *ended)
     if ((status = drove__yaml_expect(f->yaml, DROVE_YAML_VALUE, expected, &value)) != DROVE_OK)
         goto fail;
     if (f->wanted != NULL) try_alone(f, key, &value);
-    status = drove_options_set(&f->options, key, value.text);
+    status = drove__options_set(&f->options, key, value.text, DROVE_FROM_FILE);
     if (status != DROVE_OK)
         status = drove__fail_in(status, "%s:%d:%d", path, value.line, value.column);
 fail:

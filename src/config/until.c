@@ -4,14 +4,16 @@
 #include "base/mem.h"
 #include "base/other_words.h"
 #include "base/spec.h"
+#include "plan/plan.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const words[] = {"loss",   "accuracy", "validation", "patience",
-                                    "epochs", "seconds",  "updates"};
+static const char *const conditions[] = {"loss",   "accuracy", "validation", "patience",
+                                         "epochs", "seconds",  "updates"};
 
 static drove_status set_one(drove_until *u, const char *key, char *value)
 {
@@ -55,7 +57,7 @@ static drove_status set_one(drove_until *u, const char *key, char *value)
         return drove__parse_real("--until seconds", value, 0.0, 1e12, &u->seconds);
     if (strcmp(key, "updates") == 0)
         return drove__parse_u64("--until updates", value, 0, UINT64_MAX / 4, &u->updates);
-    const char *near = drove__nearest(key, words, DROVE_COUNT(words));
+    const char *near = drove__nearest(key, conditions, DROVE_COUNT(conditions));
     char other[DROVE_OTHER_SIZE];
     if (drove__other_word("condition", key, NULL, other, sizeof other))
         return drove__fail(DROVE_E_ARG, "--until: unknown condition \"%s\"; %s", key, other);
@@ -68,7 +70,7 @@ static drove_status set_one(drove_until *u, const char *key, char *value)
 
 static drove_status parse_parts(char *text, drove_until *u)
 {
-    bool given[DROVE_COUNT(words)] = {false};
+    bool given[DROVE_COUNT(conditions)] = {false};
     for (char *part = text, *next; part != NULL; part = next) {
         next = strchr(part, ',');
         if (next != NULL) *next++ = '\0';
@@ -79,8 +81,8 @@ static drove_status parse_parts(char *text, drove_until *u)
                 part);
         }
         *equals = '\0';
-        for (size_t i = 0; i < DROVE_COUNT(words); i++) {
-            if (strcmp(part, words[i]) != 0) continue;
+        for (size_t i = 0; i < DROVE_COUNT(conditions); i++) {
+            if (strcmp(part, conditions[i]) != 0) continue;
             if (given[i])
                 return drove__fail(DROVE_E_ARG,
                                    "--until: expected each condition once, found \"%s\" twice",
@@ -111,4 +113,38 @@ drove_status drove__until_parse(const char *text, drove_until *out)
     }
     *out = u;
     return DROVE_OK;
+}
+
+/* ---- --save-every ---- */
+
+drove_status drove__save_every_parse(const char *text, drove_save_every *out)
+{
+    static const char *const words[] = {/* in the order of drove_save_unit */
+                                        [DROVE_SAVE_EVAL] = "eval",
+                                        [DROVE_SAVE_EPOCHS] = "epochs",
+                                        [DROVE_SAVE_UPDATES] = "updates",
+                                        [DROVE_SAVE_SECONDS] = "seconds",
+                                        [DROVE_SAVE_NEVER] = "never"};
+    static const char *const shown[] = {"eval", "epochs=N", "updates=N", "seconds=N", "never"};
+    for (unsigned i = 0; i < DROVE_COUNT(words); i++) {
+        size_t n = strlen(words[i]);
+        bool is_plain = i == DROVE_SAVE_EVAL || i == DROVE_SAVE_NEVER;
+        if (is_plain && strcmp(text, words[i]) == 0) {
+            *out = (drove_save_every){.unit = (drove_save_unit)i};
+            return DROVE_OK;
+        }
+        if (!is_plain && strncmp(text, words[i], n) == 0 && text[n] == '=') {
+            const char *value = text + n + 1;
+            char what[40];
+            drove_save_every every = {.unit = (drove_save_unit)i};
+            snprintf(what, sizeof what, "--save-every %s", words[i]);
+            if (i == DROVE_SAVE_UPDATES)
+                DROVE_TRY(drove__parse_u64(what, value, 1, UINT64_MAX, &every.updates));
+            else DROVE_TRY(drove__parse_real(what, value, DBL_MIN, DBL_MAX, &every.amount));
+            *out = every;
+            return DROVE_OK;
+        }
+    }
+    unsigned unused;
+    return drove__one_of("--save-every", text, shown, DROVE_COUNT(shown), &unused);
 }

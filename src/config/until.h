@@ -1,4 +1,5 @@
-/* config/until.h - when a run ends: "loss=5%,epochs=30", comma = whichever comes first. */
+/* config/until.h - when a run ends: "loss=5%,epochs=30", comma = whichever comes first; and when it
+ * is saved. */
 #ifndef DROVE_CONFIG_UNTIL_H
 #define DROVE_CONFIG_UNTIL_H
 
@@ -31,5 +32,22 @@ static inline bool drove__until_has_target(const drove_until *u)
 {
     return u->loss == u->loss || u->accuracy == u->accuracy;
 }
+
+typedef enum drove_save_unit {
+    DROVE_SAVE_EVAL,
+    DROVE_SAVE_EPOCHS,
+    DROVE_SAVE_UPDATES,
+    DROVE_SAVE_SECONDS,
+    DROVE_SAVE_NEVER
+} drove_save_unit;
+typedef struct drove_save_every {
+    drove_save_unit unit;
+    double   amount; /* of epochs or seconds                                                */
+    uint64_t updates;
+} drove_save_every;
+
+/* "eval", "epochs=1", "updates=100", "seconds=60", "never".  Errors: DROVE_E_ARG, naming
+ * --save-every. */
+drove_status drove__save_every_parse(const char *text, drove_save_every *out);
 
 #endif

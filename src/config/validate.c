@@ -22,11 +22,12 @@
 #include "use/pytorch.h"
 #include "config/registry.h"
 #include "config/resolve.h"
-#include "config/validate.h"
+#include "config/words.h"
+#include "config/config.h"
 #include "config/until.h"
 #include "table/content.h"
 
-#include "base/options.h"
+#include "config/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,21 +35,16 @@
 
 enum { FEW_PARAMS = 16, MOST_WORDS = 16 };
 
-/* One of the words that the option's table row lists. */
-static drove_status check_word(const drove_options *o, const char *name, const char *flag)
+/* Rows of a WORD list all that it may be. */
+drove_status drove__options_check_words(const drove_options *o)
 {
-    const char *word[MOST_WORDS];
-    char value[DROVE_TEXT_SIZE], words[256];
-    size_t n_options, n_words = 0;
+    size_t n;
     unsigned unused;
-    DROVE_TRY(drove_options_get(o, name, value, sizeof value));
-    const drove_option_info *info = drove_options_table(&n_options);
-    while (strcmp(info->name, name) != 0) info++;
-    snprintf(words, sizeof words, "%s", info->words);
-    for (char *rest = words, *w; n_words < MOST_WORDS && (w = strsep(&rest, " ")) != NULL;) {
-        word[n_words++] = w;
-    }
-    return drove__one_of(flag, value, word, n_words, &unused);
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (info[i].value_name != NULL && strcmp(info[i].value_name, "WORD") == 0)
+            DROVE_TRY(drove__options_word(o, info[i].name, &unused));
+    return DROVE_OK;
 }
 
 static drove_status check_data(const char *flag, const char *text)
@@ -109,15 +105,18 @@ static drove_status try_row(const drove_sync_ops *ops, const drove_sync_options 
 }
 
 /* The row that the spec names reads it; one in its place over ranks has none of its own. */
-static drove_status check_strategy(const drove_options *o, const drove_plan *p,
+static drove_status check_strategy(const drove_config *c, const drove_plan *p,
                                    const drove_optim *optim)
 {
     const drove_sync_ops *named;
     drove_spec spec;
     DROVE_TRY(drove__spec_parse(p->spec, &spec));
-    drove_sync_options opt = {
-        .spec = &spec, .backoff = o->backoff, .n_workers = p->n_workers, .optim = optim, .seed = 1};
-    drove__exchange_options(o, &opt);
+    drove_sync_options opt = {.spec = &spec,
+                              .backoff = c->method.backoff,
+                              .n_workers = p->n_workers,
+                              .optim = optim,
+                              .seed = 1};
+    drove__exchange_options(c, &opt);
     drove_status status = drove__plan_strategy(&drove__plan_registry, spec.name, &named);
     if (status == DROVE_OK) status = try_row(named, &opt);
     opt.spec = NULL;
@@ -127,44 +126,43 @@ static drove_status check_strategy(const drove_options *o, const drove_plan *p,
 }
 
 /* The rule and the strategy of the plan. */
-static drove_status check_plan(const drove_options *o, const drove_plan *plan)
+static drove_status check_plan(const drove_config *c, const drove_plan *plan)
 {
     static const drovek_table no_kernels; /* creation computes nothing */
-    const char *state = drove__resolve_rule_state(o, plan->ops->needs);
     char schedule[DROVE_TEXT_SIZE];
     unsigned needs = plan->ops->needs;
-    if (drove__resolve_is_tuned(o)) DROVE_TRY(drove__resolve_needs(o, plan, &needs));
-    drove__resolve_schedule(o, schedule);
+    if (c->is_tuned) DROVE_TRY(drove__resolve_needs(c, plan, &needs));
+    drove__resolve_schedule(c, schedule);
     const drove_optim_options opt = {
-        .rule = drove__resolve_rule(o, needs, "adam"),
+        .rule = drove__resolve_rule(c, needs, "adam"),
         .schedule = schedule,
-        .lr = drove__resolve_lr(o, plan->ops->needs, plan->n_workers),
-        .weight_decay = drove__resolve_is_low(o) ? 0.0 : o->weight_decay, /* the engine's */
-        .clip = o->clip,
-        .state = strcmp(state, "worker") == 0 ? DROVE_STATE_WORKER : DROVE_STATE_SHARED,
+        .lr = drove__resolve_lr(c, plan->ops->needs, plan->n_workers),
+        .weight_decay = c->low.is_low ? 0.0 : c->method.weight_decay, /* the engine's */
+        .clip = c->method.clip,
+        .state = drove__resolve_rule_state(c, plan->ops->needs) == DROVE_RULE_STATE_WORKER
+                     ? DROVE_STATE_WORKER
+                     : DROVE_STATE_SHARED,
         .n_params = FEW_PARAMS,
         .n_workers = plan->n_workers,
         .kernels = &no_kernels,
     };
     drove_optim *optim;
     DROVE_TRY(drove__optim_create(&opt, &optim));
-    drove_status status = check_strategy(o, plan, optim);
+    drove_status status = check_strategy(c, plan, optim);
     drove__optim_destroy(optim);
     return status;
 }
 
-static drove_status check_method(const drove_options *o, unsigned n_ranks)
+static drove_status check_method(const drove_config *c, unsigned n_ranks)
 {
     drove_plan plan;
     const drove_machine machine = {.n_pus = drove__processors_available(),
                                    .n_ranks = n_ranks > 0 ? n_ranks : 1,
                                    .n_local = 1};
-    DROVE_TRY(check_word(o, "rule_state", "--rule-state"));
-    DROVE_TRY(check_word(o, "messages", "--messages"));
-    DROVE_TRY(check_word(o, "shard", "--shard"));
-    DROVE_TRY(drove__plan_make(o, &machine, &drove__plan_registry, &plan));
-    drove_status status = drove__exchange_check(o, &plan);
-    if (status == DROVE_OK) status = check_plan(o, &plan);
+    const drove_plan_wanted wanted = drove__config_plan(c);
+    DROVE_TRY(drove__plan_make(&wanted, &machine, &drove__plan_registry, &plan));
+    drove_status status = drove__exchange_check(c, &plan);
+    if (status == DROVE_OK) status = check_plan(c, &plan);
     drove__plan_fini(&plan);
     return status;
 }
@@ -210,13 +208,18 @@ static drove_status check_texts(const drove_options *o)
 drove_status drove_options_validate(const drove_options *o)
 {
     DROVE_GIVEN_AS(o, "options");
+    DROVE_IN_C_LOCALE;
     DROVE_ALIVE(o, "options");
-    return drove__options_validate_for(o, drove__mpi_launched_ranks());
+    drove_config config;
+    DROVE_TRY(drove__config_init(o, &config));
+    drove_status status = drove__config_validate(&config, drove__mpi_launched_ranks());
+    drove__config_fini(&config);
+    return status;
 }
 
-drove_status drove__options_validate_for(const drove_options *o, unsigned n_ranks)
+drove_status drove__config_validate(const drove_config *c, unsigned n_ranks)
 {
-    DROVE_IN_C_LOCALE;
+    const drove_options *o = c->said;
     drove_until until;
     drove_save_every save_every;
     bool unused_auto, takes_label;
@@ -235,13 +238,13 @@ drove_status drove__options_validate_for(const drove_options *o, unsigned n_rank
     drove_status status = drove__features_parse(o->features, &features);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
     DROVE_TRY(check_model(o));
-    DROVE_TRY(check_method(o, n_ranks));
-    DROVE_TRY(check_word(o, "order", "--order"));
+    DROVE_TRY(drove__options_check_words(o));
+    DROVE_TRY(check_method(c, n_ranks));
     DROVE_TRY(drove__partition_check(o->partition));
     DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));
     drove_rounding rounding;
     DROVE_TRY(drove__rounding_parse(o->rounding, &rounding));
-    DROVE_TRY(drove__resolve_is_low(o) ? drove__precision_check(o->precision) : DROVE_OK);
+    if (c->low.is_low) DROVE_TRY(drove__precision_check(o->precision));
     /* --isa */
     const char *word[MOST_WORDS];
     size_t n_words = 0;
@@ -252,9 +255,6 @@ drove_status drove__options_validate_for(const drove_options *o, unsigned n_rank
         drove__one_of("--isa", o->isa[0] != '\0' ? o->isa : "auto", word, n_words, &unused_tier));
     uint64_t n_bytes;
     if (o->memory[0] != '\0') DROVE_TRY(drove__parse_bytes("--memory", o->memory, &n_bytes));
-    DROVE_TRY(check_word(o, "prefetch", "--prefetch"));
-    DROVE_TRY(check_word(o, "metrics", "--metrics"));
-    DROVE_TRY(check_word(o, "defaults", "--defaults"));
     DROVE_TRY(drove__until_parse(o->until, &until));
     DROVE_TRY(drove__save_every_parse(o->save_every, &save_every));
     bool has_out = o->out[0] != '\0' && strcmp(o->out, "auto") != 0;

@@ -1,43 +1,40 @@
 /* config/words.c - see words.h. */
 #include "config/words.h"
 
+#include "base/spec.h"
+#include "plan/workers.h"
+
 #include <string.h>
 
-static bool is(const char *text, const char *word)
+bool drove__option_is(const char *a, const char *b)
 {
-    return strcmp(text, word) == 0;
+    for (; *a != '\0' && *b != '\0'; a++, b++) {
+        char x = *a == '-' ? '_' : *a, y = *b == '-' ? '_' : *b;
+        if (x != y) return false;
+    }
+    return *a == *b;
 }
 
-drove_words drove__words_of(const drove_options *o)
+drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out)
 {
-    drove_test_kind test = DROVE_TEST_SPEC;
-    if (o->test[0] == '\0') test = DROVE_TEST_NONE;
-    else if (is(o->test, "split")) test = DROVE_TEST_SPLIT;
-    return (drove_words){.strategy_is_auto = is(o->strategy, "auto"),
-                         .rule_is_auto = is(o->rule, "auto"),
-                         .rule_state_is_auto = is(o->rule_state, "auto"),
-                         .schedule_is_auto = is(o->schedule, "auto"),
-                         .lr_is_auto = o->lr <= 0.0,
-                         .until_is_auto = is(o->until, "auto"),
-                         .order_is_auto = is(o->order, "auto"),
-                         .out_is_auto = is(o->out, "auto"),
-                         .model_is_auto = is(o->model, "auto"),
-                         .is_classic = is(o->defaults, "classic"),
-                         .uses_all_threads = is(o->threads, "all"),
-                         .owns_shard = is(o->shard, "own"),
-                         .sends_layers = is(o->messages, "layers"),
-                         .machine_is_here = is(o->machine, "here"),
-                         .tells_metrics = !is(o->metrics, "none"),
-                         .data_may_change = is(o->data_changed, "yes"),
-                         .test = test};
+    uint64_t n = 0;
+    *is_auto = strcmp(text, "auto") == 0;
+    if (!*is_auto && drove__parse_u64("--loaders", text, 0, DROVE_MOST_THREADS, &n) != DROVE_OK) {
+        return drove__fail(DROVE_E_ARG,
+                           "--loaders: expected a whole number from 0 to %d, or auto, found "
+                           "\"%.80s\"",
+                           DROVE_MOST_THREADS, text);
+    }
+    *out = (unsigned)n;
+    return DROVE_OK;
 }
 
-bool drove__words_rule_is_sgd(const drove_options *options)
+bool drove__prefetch_wants_hints(const char *word)
 {
-    return is(options->rule, "sgd");
+    return strcmp(word, "on") == 0 || strcmp(word, "hints") == 0;
 }
 
-bool drove__words_state_is_worker(const drove_options *options)
+bool drove__prefetch_wants_hardware_off(const char *word)
 {
-    return is(options->rule_state, "worker");
+    return strcmp(word, "off") == 0 || strcmp(word, "hints") == 0;
 }

@@ -1,30 +1,27 @@
-/* config/words.h - the words of options, parsed once: a run asks these, not the texts. */
+/* config/words.h - names of options, and single words that are their values. */
 #ifndef DROVE_CONFIG_WORDS_H
 #define DROVE_CONFIG_WORDS_H
 
-#include "base/options.h"
+#include <drove/options.h>
 
-typedef enum drove_test_kind { DROVE_TEST_NONE, DROVE_TEST_SPLIT, DROVE_TEST_SPEC } drove_test_kind;
+#include "base/status.h"
 
-typedef struct drove_words {
-    /* not given, so that the run chooses or takes the usual */
-    bool strategy_is_auto, rule_is_auto, rule_state_is_auto, schedule_is_auto, lr_is_auto;
-    bool until_is_auto, order_is_auto, out_is_auto, model_is_auto;
-    bool is_classic;       /* --defaults */
-    bool uses_all_threads; /* --threads all */
-    bool owns_shard;       /* --shard own */
-    bool sends_layers;     /* --messages layers */
-    bool machine_is_here;  /* --machine here */
-    bool tells_metrics;    /* not --metrics none */
-    bool data_may_change;  /* --data-changed */
-    drove_test_kind test;
-} drove_words;
+#include <stdbool.h>
 
-drove_words drove__words_of(const drove_options *options);
+/* True if both name the same option, "-" and "_" being alike. */
+bool drove__option_is(const char *a, const char *b);
+/* DROVE_OK if there is such an option; with value not NULL, if it takes that.  Errors: those of
+ * drove_options_set. */
+drove_status drove__option_check(const char *name, const char *value);
 
-/* ---- of options whose "auto" has been replaced ---- */
+/* DROVE_OK if each option that has to be one of the words in its row is.  Errors: DROVE_E_ARG. */
+drove_status drove__options_check_words(const drove_options *options);
+/* "auto", or a number of threads.  Errors: DROVE_E_ARG, naming --loaders. */
+drove_status drove__loaders_parse(const char *text, bool *is_auto, unsigned *out);
 
-bool drove__words_rule_is_sgd(const drove_options *options);
-bool drove__words_state_is_worker(const drove_options *options); /* --rule-state */
+/* A word of --prefetch asks for these: the kernels' software hints; the processor's own prefetchers
+ * switched off. */
+bool drove__prefetch_wants_hints(const char *word);
+bool drove__prefetch_wants_hardware_off(const char *word);
 
 #endif

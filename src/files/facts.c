@@ -8,7 +8,7 @@
 #include "elastic/elastic.h"
 #include "coord/assigned.h"
 #include "loop/host.h"
-#include "values/chosen.h"
+#include "config/chosen.h"
 #include "values/progress.h"
 
 #include <math.h>
@@ -45,7 +45,7 @@ static drove_status fill_workers(const drove_config *config, const drove_workers
     bool is_scripted = workers->modelled != NULL && !workers->has_measured_costs;
     f->is_repeatable = (n == 1 || is_scripted ||
                         (workers->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
-                       !drove__strategy_probe_is_timed(&config->strategy_probe);
+                       !drove__strategy_probe_is_timed(&config->chosen.probe);
     switch (workers->plan.host) {
     case DROVE_HOST_RANKS: f->kind = DROVE_WORKER_RANK; break;
     case DROVE_HOST_PROCS: f->kind = DROVE_WORKER_PROCESS; break;
@@ -139,7 +139,7 @@ static void fill_search(const drove_config *config, drove_search_facts *out)
 {
     _Static_assert((int)DROVE_MOST_CANDIDATES <= (int)DROVE_FACTS_MOST_CANDIDATES,
                    "room for all candidates");
-    const drove_search *s = &config->search;
+    const drove_search *s = &config->chosen.search;
     *out = (drove_search_facts){.n = s->n,
                                 .chosen = s->chosen,
                                 .n_divisions = s->n_divisions,
@@ -165,7 +165,7 @@ static void fill_strategy(const drove_config *config, drove_strategy_facts *out)
                                       [DROVE_STRATEGY_SHORT] = "short",
                                       [DROVE_STRATEGY_SKIPPED] = "skipped",
                                       [DROVE_STRATEGY_PROBED] = "probe"};
-    const drove_strategy_probe *p = &config->strategy_probe;
+    const drove_strategy_probe *p = &config->chosen.probe;
     *out = (drove_strategy_facts){.how = how[p->reason],
                                   .n_allowed = p->n_allowed,
                                   .n = p->n,
@@ -190,8 +190,20 @@ static void fill_strategy(const drove_config *config, drove_strategy_facts *out)
 static drove_status fill_present(const drove_run *run, const drove_progress *p, bool with_history,
                                  drove_facts *f)
 {
-    f->opt = &run->config.opt;
-    f->option = drove_options_table(&f->n_options);
+    const drove_config *c = &run->config;
+    f->said =
+        (drove_said_facts){.options = c->said,
+                           .data = c->problem.data,
+                           .rule = c->method.rule,
+                           .schedule = c->method.schedule,
+                           .rounding = c->low.rounding,
+                           .out = c->files.out,
+                           .record = c->files.record != NULL ? c->files.record : c->files.replay,
+                           .lr = c->method.lr,
+                           .seed = c->seed};
+    f->said.option = drove_options_table(&f->said.n_options);
+    drove__config_text(c, "until", f->said.until);
+    drove__config_text(c, "prefetch", f->said.prefetch);
     f->progress = *p;
     f->validation_loss = run->state.standing.validation_loss;
     f->train_ns = run->state.standing.train_ns;
@@ -299,8 +311,9 @@ static void fill_tuning(const drove_config *config, const drove_problem *problem
 {
     _Static_assert((int)DROVE_MOST_TRIALS <= (int)DROVE_FACTS_MOST_TRIALS, "room for all trials");
     const drove_standing *st = &state->standing;
-    const drove_trials *t = &config->trials;
-    if (!config->is_tuned && !config->finds_lr && problem->validation == NULL) return;
+    const drove_trials *t = &config->chosen.trials;
+    const bool is_found = drove__config_origin(config, "lr") > DROVE_BY_KIND;
+    if (!is_found && problem->validation == NULL) return;
     *out = (drove_tuning_facts){.is_there = true,
                                 .n_trials = t->n_trials,
                                 .trial_updates = t->n_steps,

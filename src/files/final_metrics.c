@@ -8,7 +8,6 @@
 
 #include "use/measure.h"
 #include "values/progress.h"
-#include "values/say.h"
 
 #include <string.h>
 
@@ -60,39 +59,33 @@ static drove_status measure(const drove_problem *problem, const drove_workers *w
     return drove__metrics_measure(&on, problem->target_mean, NULL, out);
 }
 
-drove_status drove__run_metrics(drove_run *run, drove_metrics **train, drove_metrics **test)
+drove_status drove__run_metrics(const drove_problem *problem, const drove_workers *workers,
+                                drove_state *state, bool with_training, drove_metrics **train,
+                                drove_metrics **test)
 {
     *train = *test = NULL;
-    if (!run->config.words.tells_metrics || run->state.outcome == DROVE_CRASHED) return DROVE_OK;
     drove_status status = DROVE_OK;
-    const drove_problem *problem = &run->problem;
     if (problem->test != NULL &&
-        (is_on_cores_here(&run->workers) || work_of(problem, problem->test) <= FOREIGN_WORK))
-        status = measure(&run->problem, &run->workers, &run->state, run->problem.test, test);
-    if (status == DROVE_OK && problem->target_mean != NULL && run->config.opt.eval_examples == 0 &&
+        (is_on_cores_here(workers) || work_of(problem, problem->test) <= FOREIGN_WORK))
+        status = measure(problem, workers, state, problem->test, test);
+    if (status == DROVE_OK && problem->target_mean != NULL && with_training &&
         work_of(problem, problem->train) <= TRAIN_WORK)
-        status = measure(&run->problem, &run->workers, &run->state, run->problem.train, train);
-    if (drove_status_exit(status) == 1) return status; /* a summary without them would be a lie */
-    if (status != DROVE_OK) drove__run_warn(&run->config, "no metrics: %s", drove_error_text());
-    return DROVE_OK;
+        status = measure(problem, workers, state, problem->train, train);
+    return status;
 }
 
-drove_status drove__run_importance(drove_run *run, drove_importance *out)
+drove_status drove__run_importance(const drove_problem *problem, const drove_workers *workers,
+                                   drove_state *state, uint64_t seed, drove_importance *out)
 {
-    const bool is_told = run->config.words.tells_metrics && run->state.outcome != DROVE_CRASHED;
-    const drove_data *data = run->problem.test != NULL ? run->problem.test : run->problem.train;
+    const drove_data *data = problem->test != NULL ? problem->test : problem->train;
     drove_infer on;
     *out = (drove_importance){0};
-    if (!is_told || run->workers.ranks.n > 1 || run->config.opt.features[0] != '\0')
-        return DROVE_OK;
-    drove_status status = infer_on(&run->problem, &run->workers, &run->state, data, &on);
+    if (workers->ranks.n > 1) return DROVE_OK;
+    drove_status status = infer_on(problem, workers, state, data, &on);
     if (status == DROVE_OK)
-        status = drove__importance_measure(&on, run->problem.loss_scale,
-                                           work_of(&run->problem, data) / (double)data->n_rows,
-                                           TRAIN_WORK, run->config.opt.seed, out);
-    if (status == DROVE_OK) return DROVE_OK;
-    drove__importance_fini(out);
-    if (drove_status_exit(status) == 1) return status; /* as for metrics */
-    drove__run_warn(&run->config, "no importance of columns: %s", drove_error_text());
-    return DROVE_OK;
+        status = drove__importance_measure(&on, problem->loss_scale,
+                                           work_of(problem, data) / (double)data->n_rows,
+                                           TRAIN_WORK, seed, out);
+    if (status != DROVE_OK) drove__importance_fini(out);
+    return status;
 }

@@ -148,28 +148,28 @@ static drove_status look(const char *folder, survey *s)
     return error == 0 ? DROVE_OK : fail_to_look(folder, error);
 }
 
-drove_status drove__folder_begin_again(drove_config *config, drove_output *output)
+drove_status drove__folder_begin_again(const drove_config *config, drove_output *output,
+                                       drove_choice *choice)
 {
     survey s;
-    drove_options *o = &config->opt;
-    if (o->resume[0] == '\0') return DROVE_OK;
-    DROVE_TRY(look(o->resume, &s));
+    if (config->files.resume == NULL) return DROVE_OK;
+    DROVE_TRY(look(config->files.resume, &s));
     if (s.has_state || !s.has_left || s.foreign[0] != '\0') return DROVE_OK;
-    memcpy(o->out, o->resume, sizeof o->out);
-    DROVE_TRY(drove__folder_claim(config,
-                                  output)); /* a run that is yet to save its first state holds it */
-    memset(o->resume, 0, sizeof o->resume);
+    /* a run that is yet to save its first state holds it */
+    DROVE_TRY(drove__folder_claim("resume", config->files.resume, output));
+    drove__choice_add(choice, "out", DROVE_FROM_RUN, "%s", config->files.resume);
+    drove__choice_add(choice, "resume", DROVE_FROM_RUN, "none");
     return DROVE_OK;
 }
 
-drove_status drove__folder_check(const drove_options *opt)
+drove_status drove__folder_check(const drove_config *config)
 {
-    const char *folder = opt->out;
+    const char *folder = config->files.out;
     struct stat info;
-    if (*folder == '\0' || strcmp(folder, "auto") == 0 || stat(folder, &info) != 0) return DROVE_OK;
+    if (folder == NULL || stat(folder, &info) != 0) return DROVE_OK;
     if (!S_ISDIR(info.st_mode))
         return drove__fail(DROVE_E_EXISTS, "--out: expected a folder, found a file: %s", folder);
-    if (opt->resume[0] != '\0') return DROVE_OK;
+    if (config->files.resume != NULL) return DROVE_OK;
     survey s;
     DROVE_TRY(look(folder, &s));
     if (s.has_state || s.foreign[0] != '\0')
@@ -182,13 +182,14 @@ drove_status drove__folder_check(const drove_options *opt)
 
 /* ---- the owner ---- */
 
-static drove_status fail_folder(const drove_config *config, int error)
+static drove_status fail_folder(const drove_config *config, const char *folder, int error)
 {
     return drove__fail_errno(drove__open_status(error), error, "--out: cannot make folder %s%s",
-                             config->opt.out,
-                             config->out_is_auto ? " (--out DIR names another, --out none writes "
-                                                   "nothing)"
-                                                 : "");
+                             folder,
+                             drove__config_is_own(config, "out")
+                                 ? " (--out DIR names another, --out none writes "
+                                   "nothing)"
+                                 : "");
 }
 
 drove_status drove__folder_lock(const char *option, const char *folder, int *lock, int *error)
@@ -211,16 +212,15 @@ drove_status drove__folder_lock(const char *option, const char *folder, int *loc
                        folder);
 }
 
-drove_status drove__folder_claim(const drove_config *config, drove_output *output)
+drove_status drove__folder_claim(const char *option, const char *folder, drove_output *output)
 {
     int error;
-    if (config->opt.out[0] == '\0' || output->out_lock != 0) return DROVE_OK;
-    const char *option = config->opt.resume[0] != '\0' ? "resume" : "out";
-    DROVE_TRY(drove__folder_lock(option, config->opt.out, &output->out_lock, &error));
+    if (folder == NULL || output->out_lock != 0) return DROVE_OK;
+    DROVE_TRY(drove__folder_lock(option, folder, &output->out_lock, &error));
     if (output->out_lock == 0)
-        drove__run_warn(config,
+        drove__run_warn(&output->cb,
                         "--%s: %s: no locks in this file system (%s): use it for one run at a time",
-                        option, config->opt.out, strerror(error));
+                        option, folder, strerror(error));
     return DROVE_OK;
 }
 
@@ -245,29 +245,37 @@ static drove_status put_aside(int folder, const char *name)
     return drove__fail_errno(DROVE_E_IO, errno, "--out: %s cannot be renamed to %s", name, to);
 }
 
-drove_status drove__folder_open(drove_config *config, drove_output *output)
+drove_status drove__folder_make(const drove_config *config, drove_choice *choice)
 {
-    const char *folder = config->opt.out;
-    if (config->out_is_auto) {
-        /* A folder of --out auto is new: where another run has just made it, the next number is
-         * taken. */
-        while (mkdir(config->opt.out, 0777) != 0) {
-            if (errno != EEXIST) return fail_folder(config, errno);
-            DROVE_TRY(drove__outname_next(config));
-        }
-        drove__folder_keep_name(config->opt.out);
-        return drove__folder_claim(config, output);
+    const char *folder = config->files.out;
+    const bool is_own = drove__config_is_own(config, "out");
+    /* A folder of --out auto is new: where another run has just made it, the next number is
+     * taken. */
+    while (mkdir(folder, 0777) != 0) {
+        if (errno != EEXIST) return fail_folder(config, folder, errno);
+        if (!is_own) return DROVE_OK;
+        choice->n = 0;
+        DROVE_TRY(drove__outname_next(config, choice));
+        folder = choice->setting[0].value;
     }
-    if (mkdir(folder, 0777) == 0) drove__folder_keep_name(folder);
-    else if (errno != EEXIST) return fail_folder(config, errno);
-    DROVE_TRY(drove__folder_check(&config->opt)); /* is it a folder? */
-    DROVE_TRY(drove__folder_claim(config, output));
-    DROVE_TRY(drove__folder_check(&config->opt)); /* another run may have used it meanwhile */
+    drove__folder_keep_name(folder);
+    return DROVE_OK;
+}
+
+drove_status drove__folder_open(const drove_config *config, drove_output *output)
+{
+    const char *folder = config->files.out;
+    const bool begins = config->files.resume == NULL;
+    const char *option = begins ? "out" : "resume";
+    if (drove__config_is_own(config, "out")) return drove__folder_claim(option, folder, output);
+    DROVE_TRY(drove__folder_check(config)); /* is it a folder? */
+    DROVE_TRY(drove__folder_claim(option, folder, output));
+    DROVE_TRY(drove__folder_check(config)); /* another run may have used it meanwhile */
     survey s;
-    bool begins = config->opt.resume[0] == '\0';
     DROVE_TRY(look(folder, &s));
     if (begins && s.has_left)
-        drove__run_say(config, "--out: %s holds a run without a state: it begins again", folder);
+        drove__run_say(&output->cb, "--out: %s holds a run without a state: it begins again",
+                       folder);
     /* A killed run leaves the temporary file that it was writing, and a run without a state
      * whatever it had written: its models get other names. */
     drove_status status = DROVE_OK;
@@ -334,11 +342,11 @@ static bool name_again(const char *path, const char *again)
 
 drove_status drove__folder_keep_state(const drove_config *config)
 {
-    char *path = drove__path_join(config->opt.out, DROVE_STATE_NAME);
-    char *previous = drove__path_join(config->opt.out, DROVE_STATE_PREVIOUS_NAME);
+    char *path = drove__path_join(config->files.out, DROVE_STATE_NAME);
+    char *previous = drove__path_join(config->files.out, DROVE_STATE_PREVIOUS_NAME);
     drove_status status = DROVE_OK;
     if (path == NULL || previous == NULL)
-        status = drove__fail_nomem("a path", sizeof config->opt.out);
+        status = drove__fail_nomem("a path", strlen(config->files.out));
     else if (access(path, F_OK) == 0 && !name_again(path, previous))
         status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be written", previous);
     free(path);

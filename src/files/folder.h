@@ -21,19 +21,23 @@
 bool drove__folder_writes(const char *folder, const char *path);
 /* Checks that --out could be used, before anything is computed.  Errors: DROVE_E_EXISTS (a file,
  * another run's folder, or other files in it). */
-drove_status drove__folder_check(const drove_options *opt);
+drove_status drove__folder_check(const drove_config *config);
 /* Locks a folder that exists, for as long as *lock - 1, a descriptor, is open; errors name the
  * option that it comes from.  *lock 0 with DROVE_OK: the file system has no locks, and *error is
  * the system's reason.  Errors: DROVE_E_EXISTS (in use), DROVE_E_FILE, DROVE_E_IO. */
 drove_status drove__folder_lock(const char *option, const char *folder, int *lock, int *error);
 /* --resume of a run that ended before its first save: becomes a new run into the same folder.
  * Errors: DROVE_E_FILE, DROVE_E_IO (a folder that cannot be read). */
-drove_status drove__folder_begin_again(drove_config *config, drove_output *output);
-/* Locks the folder of --resume, so that nothing of it is read while another run writes.  Errors:
- * DROVE_E_EXISTS (another run is using it), DROVE_E_FILE, DROVE_E_IO. */
-drove_status drove__folder_claim(const drove_config *config, drove_output *output);
-/* Makes and locks the folder, and takes away what a killed run left.  Errors: as of both. */
-drove_status drove__folder_open(drove_config *config, drove_output *output);
+drove_status drove__folder_begin_again(const drove_config *config, drove_output *output,
+                                       drove_choice *choice);
+/* Locks a folder for this run; NULL: there is none.  Of --resume before anything of it is read.
+ * Errors: DROVE_E_EXISTS (another run is using it), DROVE_E_FILE, DROVE_E_IO. */
+drove_status drove__folder_claim(const char *option, const char *folder, drove_output *output);
+/* Makes the folder; chooses another number where that of --out auto is taken by now.  Errors:
+ * DROVE_E_EXISTS, DROVE_E_FILE, DROVE_E_IO. */
+drove_status drove__folder_make(const drove_config *config, drove_choice *choice);
+/* Locks the folder that was made, and takes away what a killed run left.  Errors: as of both. */
+drove_status drove__folder_open(const drove_config *config, drove_output *output);
 /* The last state becomes the previous one; both names have a state until the next is written.
  * Errors: DROVE_E_IO. */
 drove_status drove__folder_keep_state(const drove_config *config);

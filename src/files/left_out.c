@@ -55,7 +55,7 @@ static uint64_t all_behind(const drove_workers *workers, const drove_safetensors
 }
 
 void drove__run_say_left_out(const drove_problem *problem, const drove_workers *workers,
-                             const drove_config *config, const drove_safetensors *st,
+                             const drove_callbacks *cb, const drove_safetensors *st,
                              const drove_left_out *then)
 {
     const drove_order *o = &workers->loop->order;
@@ -67,7 +67,7 @@ void drove__run_say_left_out(const drove_problem *problem, const drove_workers *
              workers->plan.n_workers);
     if (o->n_shards > 0 && then->n_workers != workers->plan.n_workers) {
         if (then->next % o->per_epoch != 0)
-            drove__run_say(config,
+            drove__run_say(cb,
                            "%s each has another part of the examples, of which some come twice or "
                            "not at all in this epoch",
                            words);
@@ -77,9 +77,9 @@ void drove__run_say_left_out(const drove_problem *problem, const drove_workers *
     const uint64_t now = drove__order_examples(o, next);
     const uint64_t n = (now > before ? now - before : 0) + all_behind(workers, st, then);
     if (n > 0)
-        drove__run_say(config, "%s %llu examples that the former had not used are left out", words,
+        drove__run_say(cb, "%s %llu examples that the former had not used are left out", words,
                        (unsigned long long)n);
     if (now < before)
-        drove__run_say(config, "--resume: batches of another size: %llu examples come twice",
+        drove__run_say(cb, "--resume: batches of another size: %llu examples come twice",
                        (unsigned long long)(before - now));
 }

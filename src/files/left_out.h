@@ -13,7 +13,7 @@ typedef struct drove_left_out { /* of the saved run */
 /* The source goes on: says how many examples the saved run's workers had not used, and these will
  * not use, or use again. */
 void drove__run_say_left_out(const drove_problem *problem, const drove_workers *workers,
-                             const drove_config *config, const drove_safetensors *st,
+                             const drove_callbacks *cb, const drove_safetensors *st,
                              const drove_left_out *then);
 
 #endif

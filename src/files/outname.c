@@ -55,29 +55,27 @@ drove_status drove__outname_base(const char *data, char into[DROVE_OUTNAME_SIZE]
     return DROVE_OK;
 }
 
-drove_status drove__outname_next(drove_config *config)
+drove_status drove__outname_next(const drove_config *config, drove_choice *choice)
 {
-    char base[DROVE_OUTNAME_SIZE], *folder = config->opt.out;
+    char base[DROVE_OUTNAME_SIZE], folder[DROVE_OUTNAME_SIZE + 16];
     struct stat about;
-    DROVE_TRY(drove__outname_base(config->opt.data, base));
+    DROVE_TRY(drove__outname_base(config->problem.data, base));
     for (unsigned i = 1; i < MOST_NUMBERED; i++) {
-        memset(folder, 0, sizeof config->opt.out);
-        snprintf(folder, sizeof config->opt.out, "%s-%u", base, i);
-        if (lstat(folder, &about) != 0) return DROVE_OK;
+        snprintf(folder, sizeof folder, "%s-%u", base, i);
+        if (lstat(folder, &about) == 0) continue;
+        drove__choice_add(choice, "out", DROVE_BY_KIND, "%s", folder);
+        return DROVE_OK;
     }
     return drove__fail(DROVE_E_EXISTS, "--out auto: expected a free number, found %s-1 to %s", base,
                        folder);
 }
 
-drove_status drove__outname_choose(drove_config *config)
+drove_status drove__outname_choose(const drove_config *config, drove_choice *choice)
 {
-    if (!config->words.out_is_auto) return DROVE_OK;
-    memset(config->opt.out, 0, sizeof config->opt.out);
-    if (config->opt.resume[0] != '\0') {
-        memcpy(config->opt.out, config->opt.resume, sizeof config->opt.out);
-        return DROVE_OK;
-    }
-    if (config->words.is_classic) return DROVE_OK;
-    config->out_is_auto = true;
-    return drove__outname_next(config);
+    if (!config->files.names_out) return DROVE_OK;
+    if (config->files.resume != NULL)
+        drove__choice_add(choice, "out", DROVE_FROM_RUN, "%s", config->files.resume);
+    else if (config->asks_classic) drove__choice_add(choice, "out", DROVE_FROM_DEFAULT, "none");
+    else return drove__outname_next(config, choice);
+    return DROVE_OK;
 }

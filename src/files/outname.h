@@ -13,10 +13,10 @@
 enum { DROVE_OUTNAME_SIZE = 64 };
 drove_status drove__outname_base(const char *data, char into[DROVE_OUTNAME_SIZE]);
 
-/* Puts the folder that "auto" means into config->opt.out; does nothing with any other word.
- * Makes no folder: a run that cannot start leaves none. */
-drove_status drove__outname_choose(drove_config *config);
+/* Chooses the folder that "auto" means, where --out says so.  Makes no folder: a run that cannot
+ * start leaves none.  Errors: as below. */
+drove_status drove__outname_choose(const drove_config *config, drove_choice *choice);
 /* The next free number.  Errors: DROVE_E_EXISTS (there is none). */
-drove_status drove__outname_next(drove_config *config);
+drove_status drove__outname_next(const drove_config *config, drove_choice *choice);
 
 #endif

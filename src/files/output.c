@@ -95,9 +95,9 @@ static drove_status trim_log(const drove_workers *workers, drove_state *state, c
 drove_status drove__output_open(drove_run *run)
 {
     /* --log: a new file, unless the run goes on. */
-    const bool goes_on = run->config.opt.resume[0] != '\0';
-    if (run->config.opt.log[0] != '\0' && run->workers.ranks.rank == 0) {
-        const char *own = run->config.opt.log;
+    const bool goes_on = run->config.files.resume != NULL;
+    if (run->config.files.log != NULL && run->workers.ranks.rank == 0) {
+        const char *own = run->config.files.log;
         drove_status status = DROVE_OK;
         if (goes_on) status = trim_log(&run->workers, &run->state, own);
         else if (truncate(own, 0) != 0 && errno != ENOENT)
@@ -106,25 +106,28 @@ drove_status drove__output_open(drove_run *run)
         if (status == DROVE_OK) status = drove__jsonl_open(own, &run->output.own_log);
         if (status != DROVE_OK) return drove__fail_in(status, "--log");
     }
-    if (run->config.opt.out[0] == '\0' || run->workers.ranks.rank != 0) return DROVE_OK;
+    if (run->config.files.out == NULL || run->workers.ranks.rank != 0) return DROVE_OK;
+    drove_choice choice = {0};
+    DROVE_TRY(drove__folder_make(&run->config, &choice));
+    DROVE_TRY(drove__config_choose(&run->config, &choice));
     DROVE_TRY(drove__folder_open(&run->config, &run->output));
     const drove_progress before = {0};
     drove_facts facts;
     char *text = NULL;
     DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
     drove_status status = drove__report_run(&facts, &text);
-    if (status == DROVE_OK) status = write_text(run->config.opt.out, "run.json", text);
+    if (status == DROVE_OK) status = write_text(run->config.files.out, "run.json", text);
     free(text);
     drove__facts_fini(&facts);
     DROVE_TRY(status);
-    char *path = drove__path_join(run->config.opt.out, "log.jsonl");
-    if (path == NULL) return drove__fail_nomem("a path", sizeof run->config.opt.out);
+    char *path = drove__path_join(run->config.files.out, "log.jsonl");
+    if (path == NULL) return drove__fail_nomem("a path", strlen(run->config.files.out));
     status =
-        run->config.opt.resume[0] != '\0' ? trim_log(&run->workers, &run->state, path) : DROVE_OK;
+        run->config.files.resume != NULL ? trim_log(&run->workers, &run->state, path) : DROVE_OK;
     if (status == DROVE_OK) status = drove__jsonl_open(path, &run->output.log);
     free(path);
     DROVE_TRY(status);
-    return drove__events_open(run->config.opt.out, &run->output.events);
+    return drove__events_open(run->config.files.out, &run->output.events);
 }
 
 /* ---- during the run ---- */
@@ -173,8 +176,8 @@ static drove_status write_model(const drove_problem *problem, const char *path, 
 static drove_status save_model(const drove_config *config, const drove_problem *problem,
                                const char *name, const float *theta)
 {
-    char *path = drove__path_join(config->opt.out, name);
-    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.out);
+    char *path = drove__path_join(config->files.out, name);
+    if (path == NULL) return drove__fail_nomem("a path", strlen(config->files.out));
     drove_status status = write_model(problem, path, theta);
     free(path);
     return status;
@@ -198,10 +201,10 @@ drove_status drove__output_model(const drove_problem *problem, const drove_worke
     return write_model(problem, path, theta);
 }
 
-drove_status drove__output_best(drove_run *run)
+drove_status drove__output_best(const drove_config *config, const drove_problem *problem,
+                                const drove_state *state)
 {
-    if (run->output.log == NULL) return DROVE_OK;
-    return on_the_way(save_model(&run->config, &run->problem, "best.safetensors", run->state.best));
+    return on_the_way(save_model(config, problem, "best.safetensors", state->best));
 }
 
 static drove_status save_all(drove_run *run)
@@ -214,8 +217,8 @@ static drove_status save_all(drove_run *run)
     DROVE_TRY(drove__events_sync(run->output.events));
     DROVE_TRY(find_theta(&run->problem, &run->workers, &run->state, &theta));
     DROVE_TRY(save_model(&run->config, &run->problem, "model.safetensors", theta));
-    char *path = drove__path_join(run->config.opt.out, DROVE_STATE_NAME);
-    if (path == NULL) return drove__fail_nomem("a path", sizeof run->config.opt.out);
+    char *path = drove__path_join(run->config.files.out, DROVE_STATE_NAME);
+    if (path == NULL) return drove__fail_nomem("a path", strlen(run->config.files.out));
     drove_status status = drove__folder_keep_state(&run->config);
     if (status == DROVE_OK) status = drove__state_save(run, path);
     free(path);
@@ -224,25 +227,25 @@ static drove_status save_all(drove_run *run)
 
 drove_status drove__output_save(drove_run *run)
 {
-    return run->config.opt.out[0] == '\0' ? DROVE_OK : on_the_way(save_all(run));
+    return run->config.files.out == NULL ? DROVE_OK : on_the_way(save_all(run));
 }
 
 drove_status drove__output_summary(const drove_config *config, const drove_output *output,
                                    const char *json)
 {
     if (output->log == NULL) return DROVE_OK;
-    return on_the_way(write_text(config->opt.out, "summary.json", json));
+    return on_the_way(write_text(config->files.out, "summary.json", json));
 }
 
 drove_status drove__output_timeline(const drove_config *config, const drove_facts *facts)
 {
     if (facts->spans == NULL) return DROVE_OK;
-    if (config->opt.timeline[0] != '\0') {
-        drove_status status = drove__report_timeline(facts, config->opt.timeline);
+    if (config->files.timeline != NULL) {
+        drove_status status = drove__report_timeline(facts, config->files.timeline);
         return status == DROVE_OK ? DROVE_OK : drove__fail_in(on_the_way(status), "--timeline");
     }
-    char *path = drove__path_join(config->opt.out, "timeline.json");
-    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.out);
+    char *path = drove__path_join(config->files.out, "timeline.json");
+    if (path == NULL) return drove__fail_nomem("a path", strlen(config->files.out));
     drove_status status = drove__report_timeline(facts, path);
     free(path);
     return on_the_way(status);
@@ -256,69 +259,4 @@ void drove__output_close(drove_output *output)
     output->log = output->own_log = NULL;
     output->events = NULL;
     drove__folder_close(output);
-}
-
-drove_status drove__options_unpack(const json_t *saved, drove_options *options)
-{
-    drove_status status = DROVE_OK;
-    const char *key;
-    json_t *value;
-    if (!json_is_object(saved))
-        return drove__fail(DROVE_E_DATA, "expected an object with \"options\", found none");
-    json_object_foreach((json_t *)(uintptr_t)saved, key, value)
-    {
-        char number[64] = "";
-        const char *word = json_string_value(value);
-        if (json_is_integer(value))
-            snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        if (json_is_real(value)) snprintf(number, sizeof number, "%.17g", json_real_value(value));
-        if (status == DROVE_OK)
-            status = drove_options_set(options, key, word != NULL ? word : number);
-    }
-    return status;
-}
-
-drove_status drove_options_resume(drove_options *options, const char *folder)
-{
-    DROVE_GIVEN(options);
-    DROVE_GIVEN(folder);
-    DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
-    char *path = drove__path_join(folder, "run.json"), *text;
-    size_t size;
-    if (path == NULL) return drove__fail_nomem("a path", strlen(folder));
-    drove_status status = drove__file_load(path, (size_t)1 << 20, &text, &size);
-    if (status != DROVE_OK) {
-        free(path);
-        return drove__fail_in(status, "--resume");
-    }
-    json_error_t error;
-    json_t *object;
-    const drove_status parsed = drove__json_parse(text, size, 0, &error, &object);
-    json_t *saved = json_object_get(object, "options");
-    drove_options result = *options;
-    if (parsed == DROVE_E_NOMEM) {
-        status = drove__fail_nomem(path, size);
-    } else if (!json_is_object(saved)) {
-        status =
-            drove__fail(DROVE_E_DATA, "--resume: %s: expected an object with \"options\", found %s",
-                        path, object == NULL ? error.text : "none");
-    }
-    if (status == DROVE_OK) status = drove__options_unpack(saved, &result);
-    json_decref(object);
-    free(text);
-    free(path);
-    if (status != DROVE_OK) return status;
-    snprintf(result.resume, sizeof result.resume, "%s", folder);
-    snprintf(result.out, sizeof result.out, "%s", folder);
-    /* A folder is data: files outside it are written if this call asks for them. */
-    static const char *const none[] = {"log", "timeline", "record", "replay", "replay_steps"};
-    for (size_t i = 0; i < DROVE_COUNT(none); i++)
-        (void)drove_options_set(&result, none[i], "none");
-    drove_options_set(&result, "data_changed", "no"); /* of that resumption alone */
-    /* The model that the run began with is in its own folder, too. */
-    if (drove__modelpath_is_run(folder) && drove__model_is_gone(result.model, result.activation))
-        snprintf(result.model, sizeof result.model, "%s", folder);
-    *options = result;
-    return DROVE_OK;
 }

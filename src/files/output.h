@@ -14,16 +14,14 @@
 /* Errors of all: DROVE_E_IO, DROVE_E_NOMEM; open also those of folder.h. */
 drove_status drove__output_open(drove_run *run);
 drove_status drove__output_evaluation(drove_run *run, const drove_progress *p);
-drove_status drove__output_best(drove_run *run);
+drove_status drove__output_best(const drove_config *config, const drove_problem *problem,
+                                const drove_state *state);
 drove_status drove__output_save(drove_run *run);
 /* The model that model.safetensors would have, to any file. */
 drove_status drove__output_model(const drove_problem *problem, const drove_workers *workers,
                                  drove_state *state, const char *path);
 drove_status drove__output_summary(const drove_config *config, const drove_output *output,
                                    const char *json);
-/* The values of an object of options, as run.json has them, into *options.
- * Errors: DROVE_E_DATA (no object), DROVE_E_ARG. */
-drove_status drove__options_unpack(const json_t *saved, drove_options *options);
 /* To --timeline, or timeline.json in --out; nothing where the run has no spans. */
 drove_status drove__output_timeline(const drove_config *config, const drove_facts *facts);
 void         drove__output_close(drove_output *output);

@@ -45,13 +45,13 @@ static drove_status refuse(const drove_workers *workers, const char *expected, c
 /* Exchanges in several messages, between which those of others may come. */
 static bool by_layer(const drove_config *config, const drove_workers *workers)
 {
-    return (workers->loop->sync->needs & DROVE_SYNC_SPREAD) != 0 && config->words.sends_layers;
+    return (workers->loop->sync->needs & DROVE_SYNC_SPREAD) != 0 && config->exchange.by_layer;
 }
 
-static drove_status settle_method(drove_config *config, const drove_workers *workers)
+static drove_status settle_method(const drove_config *config, drove_workers *workers)
 {
     drove_sync *s = workers->loop->sync;
-    config->repeat = DROVE_REPEAT_ORDER;
+    workers->repeat = DROVE_REPEAT_ORDER;
     if ((s->ops->promises & DROVE_SYNC_REPEATABLE) == 0) {
         const bool is_racy = (s->needs & DROVE_SYNC_RACY) != 0;
         if (is_racy && workers->ranks.n > 1)
@@ -70,12 +70,13 @@ static drove_status settle_method(drove_config *config, const drove_workers *wor
                 "%s: expected a strategy whose steps have an order, or that repeats by "
                 "itself, found %s%s%s",
                 flag_of(workers), workers->plan.spec,
-                config->opt.period[0] != '\0' ? " --period " : "", config->opt.period);
+                config->exchange.period != NULL ? " --period " : "",
+                config->exchange.period != NULL ? config->exchange.period : "");
         if ((s->needs & DROVE_SYNC_RACY) == 0 && !by_layer(config, workers)) return DROVE_OK;
         return drove__sync_serialise(s, workers->loop->shared != NULL);
     }
-    config->repeat = DROVE_REPEAT_AGAIN;
-    if (config->opt.replay_steps[0] == '\0') return DROVE_OK;
+    workers->repeat = DROVE_REPEAT_AGAIN;
+    if (config->files.replay_steps == NULL) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--replay-steps: expected a method that is repeated step by step, found "
                        "%s, which is run again",
@@ -83,21 +84,23 @@ static drove_status settle_method(drove_config *config, const drove_workers *wor
 }
 
 /* Among ranks, rank 0 has the file, and the others keep their steps until they are parked. */
-drove_status drove__run_record_strategy(drove_config *config, const drove_problem *problem,
-                                        const drove_workers *workers)
+drove_status drove__run_record_strategy(const drove_config *config, const drove_problem *problem,
+                                        drove_workers *workers)
 {
-    if (config->opt.record[0] == '\0' && workers->repeating == NULL) return DROVE_OK;
-    if (workers->repeating != NULL && config->opt.record[0] != '\0')
-        return refuse(workers, "no --record", config->opt.record);
+    char text[DROVE_TEXT_SIZE];
+    if (config->files.record == NULL && workers->repeating == NULL) return DROVE_OK;
+    if (workers->repeating != NULL && config->files.record != NULL)
+        return refuse(workers, "no --record", config->files.record);
     if (workers->repeating != NULL && workers->ranks.n > 1)
         return refuse(workers, "one process, which repeats all workers", "the ranks of a job");
-    if (workers->ranks.n > 1 && config->words.owns_shard)
+    if (workers->ranks.n > 1 && config->exchange.owns_shard)
         return refuse(workers, "ranks that have all examples (--shard whole)", "--shard own");
-    if (workers->ranks.n > 1 && config->opt.partition[0] != '\0')
-        return refuse(workers, "no --partition, among ranks", config->opt.partition);
+    if (workers->ranks.n > 1 && config->machine.partition != 0)
+        return refuse(workers, "no --partition, among ranks",
+                      drove__config_text(config, "partition", text));
     DROVE_TRY(settle_method(config, workers));
-    if (config->opt.record[0] == '\0' || problem->given != NULL) return DROVE_OK; /* or a trial */
-    return drove__recording_open(workers->ranks.rank == 0 ? config->opt.record : NULL,
+    if (config->files.record == NULL || problem->given != NULL) return DROVE_OK; /* or a trial */
+    return drove__recording_open(workers->ranks.rank == 0 ? config->files.record : NULL,
                                  workers->plan.n_workers, &workers->loop->recording);
 }
 
@@ -133,7 +136,7 @@ static drove_status begin_file(drove_run *run)
     drove__checksum_print(checksum_now(&run->workers), first);
     json_t *own =
         json_pack("{s:s, s:b, s:i, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "repeat",
-                  run->config.repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
+                  run->workers.repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
                   run->state.standing.recovers ? 1 : 0, "workers", (int)plan->n_workers, "host",
                   hosts[plan->host], "ranks", (int)run->workers.ranks.n, "cores",
                   (int)plan->worker[plan->first_here].n_cores, "width",
@@ -146,11 +149,11 @@ static drove_status begin_file(drove_run *run)
     if (text == NULL) return drove__fail_nomem("a record", 1);
     status = drove__recording_begin(run->workers.loop->recording, text);
     free(text);
-    if (status != DROVE_OK || run->config.resumed_name == NULL) return status;
+    if (status != DROVE_OK || run->state.resumed_name == NULL) return status;
     /* The file that the run goes on from, into the record. */
     enum { PIECE = 1 << 20 };
     drove_reader *reader = NULL;
-    char *path = drove__path_join(run->config.opt.resume, run->config.resumed_name),
+    char *path = drove__path_join(run->config.files.resume, run->state.resumed_name),
          *piece = malloc(PIECE);
     status = path != NULL && piece != NULL ? DROVE_OK : drove__fail_nomem("a state", PIECE);
     if (status == DROVE_OK) status = drove__reader_open(path, &reader);
@@ -168,7 +171,7 @@ static drove_status begin_file(drove_run *run)
 drove_status drove__run_record_begin(drove_run *run)
 {
     if (run->workers.loop->recording == NULL) return DROVE_OK;
-    return drove__ranks_agree(&run->config, &run->workers, &run->state,
+    return drove__ranks_agree(&run->workers,
                               run->workers.ranks.rank == 0 ? begin_file(run) : DROVE_OK);
 }
 
@@ -196,73 +199,73 @@ static bool has_lost_one(const drove_workers *workers)
     return false;
 }
 
-static void give_up(const drove_config *config, const drove_workers *workers, drove_state *state)
+static void give_up(const drove_workers *workers, drove_state *state, const drove_callbacks *cb)
 {
     drove__error_copy(state->record_failure);
-    drove__run_warn(config,
-                    "%s; the run goes on without its record, which is good up to its last mark",
+    drove__run_warn(cb, "%s; the run goes on without its record, which is good up to its last mark",
                     state->record_failure);
     leave_record(workers);
 }
 
-static void write_mark(const drove_config *config, const drove_workers *workers, drove_state *state,
-                       uint64_t outcome)
+static void write_mark(const drove_workers *workers, drove_state *state, uint64_t outcome,
+                       const drove_callbacks *cb)
 {
     drove_recorded_mark mark = drove__run_record_mark(workers, state);
     mark.outcome = outcome;
     if (drove__recording_mark(workers->loop->recording, &mark) != DROVE_OK)
-        give_up(config, workers, state);
+        give_up(workers, state, cb);
 }
 
-drove_status drove__run_record_parked(drove_run *run)
+drove_status drove__run_record_parked(const char *record, const drove_workers *workers,
+                                      drove_state *state, const drove_callbacks *cb)
 {
-    if (run->workers.repeating != NULL) DROVE_TRY(drove__replay_parked(&run->workers, &run->state));
-    if (run->config.opt.record[0] == '\0' || run->problem.given != NULL) return DROVE_OK;
-    if (run->workers.ranks.n > 1) DROVE_TRY(drove__ranks_record(&run->workers));
-    if (run->workers.loop->recording == NULL || run->workers.ranks.rank != 0) return DROVE_OK;
-    if (has_lost_one(&run->workers)) {
-        drove__run_warn(&run->config,
+    if (workers->repeating != NULL) DROVE_TRY(drove__replay_parked(workers, state));
+    if (record == NULL) return DROVE_OK;
+    if (workers->ranks.n > 1) DROVE_TRY(drove__ranks_record(workers));
+    if (workers->loop->recording == NULL || workers->ranks.rank != 0) return DROVE_OK;
+    if (has_lost_one(workers)) {
+        drove__run_warn(cb,
                         "record: %s ends at its last mark: nobody knows how far the lost worker's "
                         "last step came",
-                        run->config.opt.record);
-        leave_record(&run->workers);
+                        record);
+        leave_record(workers);
         return DROVE_OK;
     }
-    write_mark(&run->config, &run->workers, &run->state, 0);
+    write_mark(workers, state, 0, cb);
     return DROVE_OK;
 }
 
 /* A run that ends in its first failure, whose text stays. */
-drove_status drove__run_record_failed(const drove_config *config, const drove_workers *workers,
-                                      drove_state *state, drove_status status)
+drove_status drove__run_record_failed(const drove_workers *workers, drove_state *state,
+                                      drove_status status, const drove_callbacks *cb)
 {
     char text[DROVE_ERROR_TEXT_SIZE];
     if (workers->loop->recording == NULL || workers->ranks.n > 1 || has_lost_one(workers))
         return status;
     drove__error_copy(text);
     /* A round that one worker did not end is not repeated. */
-    if (config->repeat == DROVE_REPEAT_ORDER) write_mark(config, workers, state, 0);
-    if (workers->loop->recording != NULL) write_mark(config, workers, state, DROVE_RECORDED_FAILED);
+    if (workers->repeat == DROVE_REPEAT_ORDER) write_mark(workers, state, 0, cb);
+    if (workers->loop->recording != NULL) write_mark(workers, state, DROVE_RECORDED_FAILED, cb);
     return drove__fail(status, "%s", text);
 }
 
 drove_status drove__run_record_end(const drove_config *config, const drove_workers *workers,
-                                   drove_state *state)
+                                   drove_state *state, const drove_callbacks *cb)
 {
     if (workers->loop->recording != NULL && workers->ranks.rank == 0) {
         drove_recording *r = workers->loop->recording;
         drove_recorded_mark mark = drove__run_record_mark(workers, state);
         mark.outcome = 1 + (unsigned)state->outcome;
-        if (drove__recording_mark(r, &mark) != DROVE_OK) give_up(config, workers, state);
+        if (drove__recording_mark(r, &mark) != DROVE_OK) give_up(workers, state, cb);
         else
-            drove__run_say(config, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each",
-                           config->opt.record, mark.n_steps, workers->plan.n_workers,
+            drove__run_say(cb, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each",
+                           config->files.record, mark.n_steps, workers->plan.n_workers,
                            workers->plan.n_workers == 1 ? "" : "s",
                            mark.n_steps == 0
                                ? 0.0
                                : (double)drove__recording_bytes(r) / (double)mark.n_steps);
     }
-    return workers->repeating != NULL ? drove__replay_end(config, workers, state) : DROVE_OK;
+    return workers->repeating != NULL ? drove__replay_end(workers, state, cb) : DROVE_OK;
 }
 
 drove_status drove__run_record_status(const drove_state *state)

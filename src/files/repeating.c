@@ -1,18 +1,17 @@
 /* files/repeating.c - --replay: reads a record, and compares the run with it.  See recording.h. */
 #include "files/output.h"
 #include "problem/problem.h"
+#include "values/interrupt.h"
 #include "values/progress.h"
 #include "files/recording.h"
 #include "values/say.h"
 
-#include "base/alive.h"
 #include "base/checksum.h"
 #include "base/file.h"
 #include "base/given.h"
 #include "base/json.h"
-#include "base/locale.h"
 #include "base/memfile.h"
-#include "plan/workers.h"
+#include "config/saved.h"
 
 #include <drove/version.h>
 
@@ -96,51 +95,6 @@ static drove_status read_record(drove_repeating *p, const json_t *object)
     return DROVE_OK;
 }
 
-static drove_status parse_header(const drove_recorded_run *record, json_t **out)
-{
-    size_t size;
-    json_error_t error;
-    const char *text = drove__recorded_header(record, &size);
-    drove_status status = drove__json_parse(text, size, 0, &error, out);
-    if (status == DROVE_E_DATA)
-        return drove__fail(DROVE_E_DATA, "%s: expected a header of JSON, found: %s",
-                           drove__recorded_path(record), error.text);
-    return status;
-}
-
-/* The options of the recorded run. */
-static drove_status recorded_options(const drove_recorded_run *record, const json_t *object,
-                                     drove_options *options)
-{
-    drove_status status = drove__options_unpack(json_object_get(object, "options"), options);
-    return status == DROVE_OK ? DROVE_OK
-                              : drove__fail_in(status, "%s", drove__recorded_path(record));
-}
-
-drove_status drove_options_replay(drove_options *options, const char *path)
-{
-    DROVE_GIVEN(options);
-    DROVE_GIVEN(path);
-    DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
-    drove_recorded_run *record;
-    json_t *object = NULL;
-    drove_options result = *options;
-    drove_status status = drove__recorded_open(path, &record);
-    if (status == DROVE_OK) status = parse_header(record, &object);
-    if (status == DROVE_OK) status = recorded_options(record, object, &result);
-    json_decref(object);
-    drove__recorded_close(record);
-    if (status != DROVE_OK) return drove__fail_in(status, "--replay");
-    static const char *const none[] = {"out",      "resume", "log",
-                                       "timeline", "record", "replay_steps"};
-    for (size_t i = 0; i < DROVE_COUNT(none); i++)
-        (void)drove_options_set(&result, none[i], "none"); /* a word of each */
-    DROVE_TRY(drove_options_set(&result, "replay", path));
-    *options = result;
-    return DROVE_OK;
-}
-
 /* ---- opening a record ---- */
 
 /* Options that do not decide the bits. */
@@ -157,7 +111,7 @@ static drove_status expect_same(const char *flag, const char *then, const char *
 {
     if (strcmp(then, now) == 0) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "--replay: expected %s %s, as it was recorded, found %s", flag,
-                       then[0] != '\0' ? then : "auto", now[0] != '\0' ? now : "auto");
+                       then, now);
 }
 
 unsigned drove__replay_ranks(const drove_workers *workers)
@@ -198,64 +152,90 @@ drove_status drove__replay_state(const drove_workers *workers, drove_safetensors
                : drove__fail_in(status, "%s", drove__recorded_path(workers->repeating->record));
 }
 
-drove_status drove__replay_open(drove_config *config, drove_workers *workers)
+/* --until may end the run sooner, by a whole number of updates or epochs. */
+static drove_status compare_ends(drove_repeating *p, const drove_config *now,
+                                 const drove_config *then)
 {
-    if (config->opt.replay[0] == '\0') return DROVE_OK;
-    drove_repeating *p = workers->repeating = drove__alloc(1, sizeof *p);
-    if (p == NULL) return drove__fail_nomem("a replay", sizeof *p);
-    drove_status status = drove__recorded_open(config->opt.replay, &p->record);
-    if (status != DROVE_OK) return drove__fail_in(status, "--replay");
-    json_t *object;
-    drove_options recorded = drove__options_default();
-    DROVE_TRY(parse_header(p->record, &object));
-    status = read_record(p, object);
-    if (status == DROVE_OK) status = recorded_options(p->record, object, &recorded);
-    json_decref(object);
-    DROVE_TRY(status);
-    char flag[DROVE_FLAG_SIZE], now[DROVE_TEXT_SIZE], then[DROVE_TEXT_SIZE];
-    size_t n_options;
-    const drove_option_info *info = drove_options_table(&n_options);
-    for (size_t i = 0; i < n_options; i++) {
-        if (may_differ(&info[i])) continue;
-        DROVE_TRY(drove_options_get(&config->opt, info[i].name, now, sizeof now));
-        DROVE_TRY(drove_options_get(&recorded, info[i].name, then, sizeof then));
-        DROVE_TRY(expect_same(drove_flag_text(info[i].name, flag), then, now));
-    }
+    const drove_until *wanted = &now->length.until, *had = &then->length.until;
+    char text[DROVE_TEXT_SIZE], recorded[DROVE_TEXT_SIZE];
+    drove__config_text(now, "until", text);
+    drove__config_text(then, "until", recorded);
     /* As many updates as --until now says, if it says something else. */
-    drove_until wanted, had;
-    DROVE_TRY(drove__until_parse(config->opt.until, &wanted));
-    DROVE_TRY(drove__until_parse(recorded.until, &had));
-    workers->repeating->replay.most_updates =
-        wanted.updates < had.updates ? wanted.updates : UINT64_MAX;
-    workers->repeating->is_shorter = strcmp(config->opt.until, recorded.until) != 0;
-    if (workers->repeating->is_shorter &&
-        (isfinite(wanted.seconds) ||
-         (wanted.updates != UINT64_MAX && wanted.updates > had.updates)))
+    p->replay.most_updates = wanted->updates < had->updates ? wanted->updates : UINT64_MAX;
+    p->is_shorter = strcmp(text, recorded) != 0;
+    if (p->is_shorter && (isfinite(wanted->seconds) ||
+                          (wanted->updates != UINT64_MAX && wanted->updates > had->updates)))
         return drove__fail(DROVE_E_ARG,
                            "--replay: expected --until with fewer updates or epochs than %s, found "
                            "%s",
-                           recorded.until, config->opt.until);
-    if (wanted.validation != had.validation || wanted.validation_is_part != had.validation_is_part)
-        return drove__fail(
-            DROVE_E_ARG,
-            "--replay: expected --until with the same validation examples as %s, found "
-            "%s",
-            recorded.until, config->opt.until);
+                           recorded, text);
+    if (wanted->validation == had->validation &&
+        wanted->validation_is_part == had->validation_is_part)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--replay: expected --until with the same validation examples as %s, found "
+                       "%s",
+                       recorded, text);
+}
+
+static drove_status compare_option(const char *name, const drove_config *now,
+                                   const drove_config *then)
+{
+    char flag[DROVE_FLAG_SIZE], a[DROVE_TEXT_SIZE], b[DROVE_TEXT_SIZE];
+    return expect_same(drove_flag_text(name, flag), drove__config_text(then, name, b),
+                       drove__config_text(now, name, a));
+}
+
+/* All that decides the bits is as it was, and the end is no later one. */
+static drove_status compare(drove_repeating *p, const drove_config *now, const drove_config *then)
+{
+    size_t n_options;
+    const drove_option_info *info = drove_options_table(&n_options);
+    for (size_t i = 0; i < n_options; i++)
+        if (!may_differ(&info[i])) DROVE_TRY(compare_option(info[i].name, now, then));
+    DROVE_TRY(compare_ends(p, now, then));
+    DROVE_TRY(compare_option("threads", now, then));
+    return compare_option("isa", now, then);
+}
+
+drove_status drove__replay_open(const drove_config *config, drove_workers *workers,
+                                drove_choice *choice)
+{
+    if (config->files.replay == NULL) return DROVE_OK;
+    drove_repeating *p = workers->repeating = drove__alloc(1, sizeof *p);
+    if (p == NULL) return drove__fail_nomem("a replay", sizeof *p);
+    drove_status status = drove__recorded_open(config->files.replay, &p->record);
+    if (status != DROVE_OK) return drove__fail_in(status, "--replay");
+    json_t *object;
+    drove_config recorded = {0};
+    DROVE_TRY(drove__recorded_json(p->record, &object));
+    status = read_record(p, object);
+    if (status == DROVE_OK) {
+        status = drove__config_of_saved(json_object_get(object, "options"), &recorded);
+        if (status != DROVE_OK)
+            status = drove__fail_in(status, "%s", drove__recorded_path(p->record));
+    }
+    json_decref(object);
+    if (status != DROVE_OK) goto fail;
+    if ((status = compare(p, config, &recorded)) != DROVE_OK) goto fail;
     /* All that depends on the machine is as it was. */
-    const header *h = &workers->repeating->header;
-    char n[NAME_SIZE];
-    DROVE_TRY(expect_same("--threads", recorded.threads, config->opt.threads));
-    DROVE_TRY(expect_same("--isa", recorded.isa, config->opt.isa));
-    snprintf(n, sizeof n, "%u", h->n_workers);
-    if (config->opt.workers[0] == '\0' && h->host == DROVE_HOST_THREADS)
-        DROVE_TRY(drove_options_set(&config->opt, "threads", n));
-    DROVE_TRY(drove_options_set(&config->opt, "isa", h->isa));
-    memcpy(config->opt.memory, recorded.memory, sizeof config->opt.memory);
-    memcpy(config->opt.data_changed, recorded.data_changed, sizeof config->opt.data_changed);
+    char text[DROVE_TEXT_SIZE];
+    const header *h = &p->header;
+    if (config->machine.workers == NULL && h->host == DROVE_HOST_THREADS)
+        drove__choice_add(choice, "threads", DROVE_FROM_RECORD, "%u", h->n_workers);
+    drove__choice_add(choice, "isa", DROVE_FROM_RECORD, "%s", h->isa);
+    drove__choice_add(choice, "memory", DROVE_FROM_RECORD, "%s",
+                      drove__config_text(&recorded, "memory", text));
+    drove__choice_add(choice, "data_changed", DROVE_FROM_RECORD, "%s",
+                      recorded.files.data_may_change ? "yes" : "no");
     p->replay.record = p->record;
-    if (config->opt.replay_steps[0] == '\0') return DROVE_OK;
-    status = drove__writer_create(config->opt.replay_steps, &p->steps);
-    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--replay-steps");
+    if (config->files.replay_steps != NULL) {
+        status = drove__writer_create(config->files.replay_steps, &p->steps);
+        if (status != DROVE_OK) status = drove__fail_in(status, "--replay-steps");
+    }
+fail:
+    drove__config_fini(&recorded);
+    return status;
 }
 
 void drove__replay_close(drove_workers *workers)
@@ -297,21 +277,21 @@ static void stepped(void *context, const drove_replayed_step *step)
     fputs("}\n", stream);
 }
 
-drove_status drove__replay_begin(drove_run *run)
+drove_status drove__replay_begin(const drove_problem *problem, const drove_workers *workers,
+                                 drove_state *state, const drove_callbacks *cb)
 {
-    drove_repeating *p = run->workers.repeating;
+    drove_repeating *p = workers->repeating;
     char data[DROVE_PROBLEM_TEXT_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
     drove_recorded_mark end;
     if (p == NULL) return DROVE_OK;
-    DROVE_TRY(drove__problem_describe(&run->problem, data));
+    DROVE_TRY(drove__problem_describe(problem, data));
     if (strcmp(data, p->header.data) != 0)
         return drove__fail(DROVE_E_DATA, "--replay: expected the recorded data, %s, found %s",
                            p->header.data, data);
-    if (strcmp(p->header.gemm, drove__run_gemm(&run->problem, &run->workers)) != 0)
-        drove__run_say(&run->config,
-                       "--replay: recorded with the products of %s, repeated with those of %s",
-                       p->header.gemm, drove__run_gemm(&run->problem, &run->workers));
-    drove__checksum_print(drove__run_record_mark(&run->workers, &run->state).checksum, first);
+    if (strcmp(p->header.gemm, drove__run_gemm(problem, workers)) != 0)
+        drove__run_say(cb, "--replay: recorded with the products of %s, repeated with those of %s",
+                       p->header.gemm, drove__run_gemm(problem, workers));
+    drove__checksum_print(drove__run_record_mark(workers, state).checksum, first);
     if (strcmp(first, p->header.first) != 0)
         return drove__fail(DROVE_E_DATA,
                            "--replay: expected the recorded first parameters, with checksum %s, "
@@ -321,26 +301,25 @@ drove_status drove__replay_begin(drove_run *run)
         return drove__fail(DROVE_E_DATA, "%s: expected training up to a mark, found none",
                            drove__recorded_path(p->record));
     if (!drove__recorded_end(p->record, &end) || end.outcome == 0)
-        drove__run_say(&run->config,
+        drove__run_say(cb,
                        "--replay: the recorded run was killed, or could not write on: %" PRIu64
                        " bytes behind its last mark are left out",
                        drove__recorded_rest(p->record));
     else if (end.outcome == DROVE_RECORDED_FAILED)
-        drove__run_say(&run->config, "--replay: the recorded run ended with an error; all that was "
-                                     "published before is repeated");
-    run->config.until.seconds = INFINITY;
-    run->state.standing.recovers = p->header.recovers; /* it follows from options that were auto */
+        drove__run_say(cb, "--replay: the recorded run ended with an error; all that was "
+                           "published before is repeated");
+    state->standing.recovers = p->header.recovers; /* it follows from options that were auto */
     if (p->steps != NULL) {
-        run->workers.loop->measures_gradients = true;
+        workers->loop->measures_gradients = true;
         p->replay.stepped = stepped;
         p->replay.context = p;
     }
     return DROVE_OK;
 }
 
-drove_replay *drove__run_replay(const drove_config *config, const drove_workers *workers)
+drove_replay *drove__run_replay(const drove_workers *workers)
 {
-    return workers->repeating != NULL && config->repeat == DROVE_REPEAT_ORDER
+    return workers->repeating != NULL && workers->repeat == DROVE_REPEAT_ORDER
                ? &workers->repeating->replay
                : NULL;
 }
@@ -356,12 +335,11 @@ bool drove__replay_goes_on(const drove_workers *workers)
     return p == NULL || drove__recorded_goes_on(p->record);
 }
 
-void drove__replay_stretch(const drove_config *config, const drove_workers *workers,
-                           uint64_t *limit)
+void drove__replay_stretch(const drove_workers *workers, uint64_t *limit)
 {
     drove_repeating *p = workers->repeating;
     if (p == NULL) return;
-    p->has_mark = config->repeat == DROVE_REPEAT_ORDER
+    p->has_mark = workers->repeat == DROVE_REPEAT_ORDER
                       ? drove__replay_next(&p->replay)
                       : drove__recorded_stretch(p->record, &p->replay.mark);
     if (p->replay.mark.next < *limit) *limit = p->replay.mark.next;
@@ -373,7 +351,7 @@ drove_status drove__replay_parked(const drove_workers *workers, const drove_stat
     const drove_replay *r = &p->replay;
     const drove_recorded_mark now = drove__run_record_mark(workers, state);
     if (!p->has_mark || now.next != r->mark.next || r->is_cut || r->is_halted ||
-        drove__run_signal(state) != 0)
+        drove__run_signal(&state->interrupt) != 0)
         return DROVE_OK;
     p->n_marks++;
     if (now.checksum == r->mark.checksum && now.published == r->mark.published) return DROVE_OK;
@@ -391,8 +369,8 @@ void drove__replay_outcome(const drove_workers *workers, drove_state *state)
     state->outcome = end.outcome - 1 == DROVE_MISSED ? DROVE_MISSED : DROVE_FINISHED;
 }
 
-drove_status drove__replay_end(const drove_config *config, const drove_workers *workers,
-                               const drove_state *state)
+drove_status drove__replay_end(const drove_workers *workers, const drove_state *state,
+                               const drove_callbacks *cb)
 {
     drove_repeating *p = workers->repeating;
     drove_writer *steps = p->steps;
@@ -401,14 +379,14 @@ drove_status drove__replay_end(const drove_config *config, const drove_workers *
                            "--replay: expected the end of the recorded run, found an earlier one "
                            "(%s)",
                            drove_outcome_name(state->outcome));
-    if (config->repeat == DROVE_REPEAT_ORDER)
-        drove__run_say(config,
+    if (workers->repeat == DROVE_REPEAT_ORDER)
+        drove__run_say(cb,
                        "replay: %" PRIu64 " steps of %u worker%s on one thread: the same bits at "
                        "all of %" PRIu64 " marks",
                        p->replay.n_steps, workers->plan.n_workers,
                        workers->plan.n_workers == 1 ? "" : "s", p->n_marks);
     else
-        drove__run_say(config,
+        drove__run_say(cb,
                        "replay: run again, as %s repeats by itself: the same bits at all of "
                        "%" PRIu64 " marks",
                        workers->plan.spec, p->n_marks);

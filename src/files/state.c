@@ -43,13 +43,11 @@ enum {
 };
 
 /* value: [DROVE_TEXT_SIZE].  The strategy as resolved: auto may mean another one by now. */
-static drove_status get_fixed(const drove_config *config, const drove_workers *workers,
-                              const char *name, char *value)
+static void get_fixed(const drove_config *config, const drove_workers *workers, const char *name,
+                      char *value)
 {
-    if (strcmp(name, "strategy") != 0)
-        return drove_options_get(&config->opt, name, value, DROVE_TEXT_SIZE);
-    snprintf(value, DROVE_TEXT_SIZE, "%s", workers->plan.spec);
-    return DROVE_OK;
+    if (strcmp(name, "strategy") == 0) snprintf(value, DROVE_TEXT_SIZE, "%s", workers->plan.spec);
+    else drove__config_text(config, name, value);
 }
 
 /* ---- packing ---- */
@@ -122,7 +120,8 @@ static drove_status load_source(const drove_config *config, const drove_workers 
     drove_source *from = workers->loop->source;
     const char *saved = drove__safetensors_meta(st, "workers");
     const bool are_as_many = then->n_workers == workers->plan.n_workers;
-    bool is_same = saved != NULL && strcmp(saved, config->opt.workers) == 0 && are_as_many;
+    const char *now = config->machine.workers != NULL ? config->machine.workers : "";
+    bool is_same = saved != NULL && strcmp(saved, now) == 0 && are_as_many;
     if (from->ops->restore == NULL) return DROVE_OK;
     if (!is_same) {
         /* Work of others counts in the run's sums, but the time was theirs. */
@@ -242,7 +241,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
     for (size_t i = 0; i < n_options; i++) {
         if (!info[i].is_fixed) continue;
         assert(n_fixed < MOST_FIXED);
-        DROVE_TRY(get_fixed(&run->config, &run->workers, info[i].name, values[n_fixed]));
+        get_fixed(&run->config, &run->workers, info[i].name, values[n_fixed]);
         append(&meta, info[i].name, values[n_fixed++]);
     }
     snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->workers.loop->order.batch);
@@ -253,7 +252,8 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
                  (unsigned long long)run->workers.loop->order.windows->per_window);
         append(&meta, "window_blocks", window);
     }
-    append(&meta, "workers", run->config.opt.workers);
+    append(&meta, "workers",
+           run->config.machine.workers != NULL ? run->config.machine.workers : "");
     DROVE_TRY(drove__problem_describe(&run->problem, data));
     append(&meta, "train_data", data);
     if (run->problem.model->graph_text != NULL)
@@ -304,10 +304,11 @@ static drove_status check_options(const drove_config *config, const drove_worker
         char now[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
         const char *then = drove__safetensors_meta(st, info[i].name);
         if (then == NULL) continue; /* saved before there was this option */
-        DROVE_TRY(get_fixed(config, workers, info[i].name, now));
+        get_fixed(config, workers, info[i].name, now);
         /* The model in the run's own folder is the one that it has, whatever it was called. */
-        if (strcmp(then, now) != 0 && !(strcmp(info[i].name, "model") == 0 &&
-                                        strcmp(config->opt.model, config->opt.resume) == 0)) {
+        if (strcmp(then, now) != 0 &&
+            !(strcmp(info[i].name, "model") == 0 && config->files.resume != NULL &&
+              strcmp(config->problem.model, config->files.resume) == 0)) {
             return drove__fail(DROVE_E_ARG,
                                "%s: expected \"%s\" as in the run to be continued, found \"%s\"",
                                drove_flag_text(info[i].name, flag), then, now);
@@ -327,7 +328,7 @@ static drove_status check_scale(const drove_config *config, const drove_problem 
     return drove__fail(DROVE_E_ARG,
                        "--data %s: the run to be continued has ?scale=%s where this version takes "
                        "%s; expected a new run (--model MODEL_FILE begins with its parameters)",
-                       config->opt.data, then, now);
+                       config->problem.data, then, now);
 }
 
 /* Features and classes, without which the model is another one. */
@@ -348,19 +349,19 @@ static drove_status check_data(const drove_config *config, const drove_problem *
     DROVE_TRY(drove__problem_describe(problem, now));
     if (strcmp(then, now) == 0) return DROVE_OK;
     const bool may_go_on = is_same_shape(then, now), had_rows = strstr(then, " rows") != NULL;
-    if (may_go_on && config->words.data_may_change) return DROVE_OK;
+    if (may_go_on && config->files.data_may_change) return DROVE_OK;
     if (may_go_on &&
         had_rows != (problem->stream == NULL)) /* other examples are held out, in blocks */
         return drove__fail(DROVE_E_ARG,
                            "--data %s: expected examples %s, as in the run to be continued, found "
                            "them %s, by the memory (a %s --memory makes them so)",
-                           config->opt.data, had_rows ? "in memory" : "read from disk",
+                           config->problem.data, had_rows ? "in memory" : "read from disk",
                            had_rows ? "read from disk" : "in memory",
                            had_rows ? "larger" : "smaller");
     return drove__fail(DROVE_E_ARG,
                        "--data %s: expected the training data of the run to be continued (%.127s), "
                        "found others (%s)%s",
-                       config->opt.data, then, now,
+                       config->problem.data, then, now,
                        may_go_on ? "; --data-changed goes on with them" : ", for another model");
 }
 
@@ -469,7 +470,7 @@ static drove_status load_mean_states(const drove_workers *workers, const drove_s
 /* Windows of data on disk follow from the memory, also from that which happens to be in use.  This
  * goes on with the windows of now, where the examples of the epoch that are counted end: some come
  * twice or not at all in this epoch. */
-static drove_status convert_windows(const drove_workers *workers, const drove_config *config,
+static drove_status convert_windows(const drove_workers *workers, const drove_callbacks *cb,
                                     const drove_safetensors *st, uint64_t rows, uint64_t next)
 {
     const drove_order *order = &workers->loop->order;
@@ -483,7 +484,7 @@ static drove_status convert_windows(const drove_workers *workers, const drove_co
     const uint64_t inside = drove__windows_reach(order->windows, order->batch, examples);
     atomic_store(&workers->loop->source->next, next / per_epoch * order->per_epoch + inside);
     if (inside > 0)
-        drove__run_say(config,
+        drove__run_say(cb,
                        "data: windows of %llu blocks instead of %llu, by the memory: some "
                        "examples of this epoch come twice or not at all",
                        (unsigned long long)order->windows->per_window,
@@ -494,7 +495,7 @@ static drove_status convert_windows(const drove_workers *workers, const drove_co
 /* The counter of batches was in turns of that run.  Where turns have another size now, this goes on
  * at the turn that the counted examples reach. */
 static drove_status convert_turns(const drove_problem *problem, const drove_workers *workers,
-                                  const drove_config *config, const drove_safetensors *st,
+                                  const drove_callbacks *cb, const drove_safetensors *st,
                                   drove_left_out *then)
 {
     uint64_t rows, n = workers->loop->order.n_rows,
@@ -505,7 +506,7 @@ static drove_status convert_turns(const drove_problem *problem, const drove_work
     DROVE_TRY(drove__parse_u64("turn_rows", text, 1, UINT32_MAX, &rows));
     then->rows = rows;
     then->next = next;
-    if (problem->stream != NULL) return convert_windows(workers, config, st, rows, next);
+    if (problem->stream != NULL) return convert_windows(workers, cb, st, rows, next);
     if (rows == workers->loop->order.batch) return DROVE_OK;
     uint64_t per_epoch = (n + rows - 1) / rows;
     uint64_t inside = next % per_epoch * rows / workers->loop->order.batch;
@@ -530,7 +531,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
         return drove__fail(
             DROVE_E_ARG,
             "--model %s: expected the network of the run to be continued, found another",
-            run->config.opt.model);
+            run->config.problem.model);
     DROVE_TRY(check_data(&run->config, &run->problem, &run->workers, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, sizeof counters);
@@ -562,7 +563,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
         DROVE_TRY(load_worker(&run->workers, st, i, are_as_many, &t));
     if (!are_as_many) DROVE_TRY(load_mean_states(&run->workers, st, n_saved, t));
     if (!are_as_many && (run->workers.plan.ops->needs & DROVE_SYNC_SPREAD) != 0)
-        drove__run_say(&run->config,
+        drove__run_say(&run->output.cb,
                        "--resume: %u workers before, %u now: each begins at the centre, with the "
                        "mean of what the rule of each had kept",
                        n_saved, run->workers.plan.n_workers);
@@ -582,7 +583,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     run->state.standing.since_best = counters[4];
     run->state.standing.evaluation_slot = counters[5];
     drove_left_out then = {.n_workers = (unsigned)counters[6]};
-    DROVE_TRY(convert_turns(&run->problem, &run->workers, &run->config, st, &then));
+    DROVE_TRY(convert_turns(&run->problem, &run->workers, &run->output.cb, st, &then));
     /* Another number of workers goes on at its next whole round. */
     uint64_t batch = atomic_load(&run->workers.loop->source->next),
              width = run->workers.loop->source->width;
@@ -590,7 +591,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
         atomic_store(&run->workers.loop->source->next, (batch + width - 1) / width * width);
     DROVE_TRY(load_source(&run->config, &run->workers, &run->state, st, &then));
     if (!run->workers.plan.source->counts_rows)
-        drove__run_say_left_out(&run->problem, &run->workers, &run->config, st, &then);
+        drove__run_say_left_out(&run->problem, &run->workers, &run->output.cb, st, &then);
     unpack_standing(&run->state.standing, standing);
     /* The parameters that the run would step back to. */
     const void *back;
@@ -606,7 +607,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     run->state.save.done_batches = atomic_load(&run->workers.loop->source->next);
     run->state.save.done_updates = counters[1];
     run->state.save.done_ns = counters[2];
-    run->state.save.is_there = run->config.opt.resume[0] != '\0';
+    run->state.save.is_there = run->config.files.resume != NULL;
     DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->workers.loop->sync->n_vector,
                                       &bytes));
     drove_params vector = {.theta = (float *)(uintptr_t)bytes};
@@ -623,56 +624,54 @@ static bool is_damage(drove_status status, const char *path)
            (status == DROVE_E_FILE && access(path, F_OK) != 0 && errno == ENOENT);
 }
 
-static drove_status load_named(drove_config *config, const char *name, drove_safetensors *st,
+static drove_status load_named(const char *folder, const char *name, drove_safetensors *st,
                                bool *is_damaged)
 {
-    char *path = drove__path_join(config->opt.resume, name);
-    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.resume);
+    char *path = drove__path_join(folder, name);
+    if (path == NULL) return drove__fail_nomem("a path", strlen(folder));
     const drove_status status = drove__safetensors_load(path, st);
     *is_damaged = is_damage(status, path);
-    config->resumed_name = name;
     free(path);
     return status;
 }
 
 /* The last state, or the one before it if that is damaged or away: a message says so. */
-static drove_status load_file(drove_config *config, drove_safetensors *st)
+static drove_status load_file(const char *folder, const drove_callbacks *cb, const char **out_name,
+                              drove_safetensors *st)
 {
     char why[DROVE_ERROR_TEXT_SIZE];
     bool is_damaged;
-    const drove_status last = load_named(config, DROVE_STATE_NAME, st, &is_damaged);
+    const drove_status last = load_named(folder, DROVE_STATE_NAME, st, &is_damaged);
+    *out_name = DROVE_STATE_NAME;
     if (last == DROVE_OK || !is_damaged) return last;
     drove__error_copy(why);
-    const drove_status status = load_named(config, DROVE_STATE_PREVIOUS_NAME, st, &is_damaged);
+    const drove_status status = load_named(folder, DROVE_STATE_PREVIOUS_NAME, st, &is_damaged);
+    *out_name = DROVE_STATE_PREVIOUS_NAME;
     if (status == DROVE_OK)
-        drove__run_warn(config, "--resume: %s; this goes on from the save before it, %s", why,
+        drove__run_warn(cb, "--resume: %s; this goes on from the save before it, %s", why,
                         DROVE_STATE_PREVIOUS_NAME);
     if (status == DROVE_OK || status == DROVE_E_NOMEM) return status;
     return drove__fail(last, "%s", why);
-}
-
-static drove_status load_recorded(drove_run *run)
-{
-    drove_safetensors st;
-    drove_status status = drove__replay_state(&run->workers, &st);
-    if (status != DROVE_OK) return drove__fail_in(status, "--replay");
-    status = load_all(run, &st);
-    drove__safetensors_fini(&st);
-    return status == DROVE_OK ? DROVE_OK
-                              : drove__fail_in(status, "--replay: %s", run->config.opt.replay);
 }
 
 drove_status drove__state_load(drove_run *run)
 {
     drove_safetensors st;
     drove_status status = DROVE_OK;
-    if (drove__replay_has_state(&run->workers)) return load_recorded(run);
-    if (run->config.opt.resume[0] == '\0') return DROVE_OK;
-    if (run->workers.ranks.rank == 0) status = load_file(&run->config, &st);
-    status = drove__ranks_share(&run->config, &run->workers, &run->state, status, &st);
-    if (status != DROVE_OK) return drove__fail_in(status, "--resume");
+    const bool is_recorded = drove__replay_has_state(&run->workers);
+    const char *flag = is_recorded ? "--replay" : "--resume";
+    if (is_recorded) status = drove__replay_state(&run->workers, &st);
+    else if (run->config.files.resume == NULL) return DROVE_OK;
+    else {
+        if (run->workers.ranks.rank == 0)
+            status =
+                load_file(run->config.files.resume, &run->output.cb, &run->state.resumed_name, &st);
+        status = drove__ranks_share(&run->workers, status, &st);
+    }
+    if (status != DROVE_OK) return drove__fail_in(status, "%s", flag);
     status = load_all(run, &st);
     drove__safetensors_fini(&st);
-    return status == DROVE_OK ? DROVE_OK
-                              : drove__fail_in(status, "--resume: %s", run->config.opt.resume);
+    if (status == DROVE_OK) return DROVE_OK;
+    return drove__fail_in(status, "%s: %s", flag,
+                          is_recorded ? run->config.files.replay : run->config.files.resume);
 }

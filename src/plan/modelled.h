@@ -7,8 +7,9 @@
 #ifndef DROVE_PLAN_MODELLED_H
 #define DROVE_PLAN_MODELLED_H
 
-#include "base/options.h"
 #include "base/status.h"
+
+#include <drove/options.h>
 
 enum { DROVE_MODELLED_MOST_DEVICES = 16, DROVE_MODELLED_NAME_SIZE = 64 };
 

@@ -26,20 +26,17 @@ static unsigned suggest(const drove_topo *topo, const drove_partition *p, unsign
     return drove__topo_partition(topo, n_nodes, p->place, group) ? n_nodes : 1;
 }
 
-static drove_status plan(const drove_topo *topo, const char *text, unsigned *group,
+static drove_status plan(const drove_topo *topo, unsigned wanted, unsigned *group,
                          drove_partition *p)
 {
     drove_topo_facts facts;
-    uint64_t n;
     drove__topo_facts(topo, &facts);
     p->fast_bytes = (double)facts.fast_bytes;
     p->fast_name = facts.fast_name;
     (void)drove__topo_partition(topo, 1, p->place, group);
     p->suggested = suggest(topo, p, group);
-    n = p->suggested;
-    if (strcmp(text, "auto") != 0)
-        DROVE_TRY(drove__parse_u64("--partition", text, 1, UINT32_MAX, &n));
-    if (!drove__topo_partition(topo, (unsigned)n, p->place, group)) {
+    const unsigned n = wanted > 0 ? wanted : p->suggested;
+    if (!drove__topo_partition(topo, n, p->place, group)) {
         char possible[160] = ""; /* "1, 2, 4, 8 or 16", as far as they fit */
         size_t used = 0;
         for (unsigned k = 1; k <= facts.n_cores && used + 16 < sizeof possible; k++) {
@@ -49,11 +46,11 @@ static drove_status plan(const drove_topo *topo, const char *text, unsigned *gro
         }
         return drove__fail(
             DROVE_E_ARG,
-            "--partition %s: expected groups that cut no package, NUMA node or cache of "
-            "this machine's %u cores (%s), found %s",
-            text, facts.n_cores, possible, text);
+            "--partition %u: expected groups that cut no package, NUMA node or cache of "
+            "this machine's %u cores (%s), found %u",
+            n, facts.n_cores, possible, n);
     }
-    p->n = (unsigned)n;
+    p->n = n;
 
     /* A group's places lie side by side. */
     p->group = calloc(p->n, sizeof *p->group);
@@ -66,7 +63,7 @@ static drove_status plan(const drove_topo *topo, const char *text, unsigned *gro
     return DROVE_OK;
 }
 
-drove_status drove__partition_plan(const drove_topo *topo, const char *text, double copy_bytes,
+drove_status drove__partition_plan(const drove_topo *topo, unsigned wanted, double copy_bytes,
                                    drove_partition *out)
 {
     drove_topo_facts facts;
@@ -75,7 +72,7 @@ drove_status drove__partition_plan(const drove_topo *topo, const char *text, dou
     unsigned *group = calloc(facts.n_cores, sizeof *group);
     p.place = calloc(facts.n_cores, sizeof *p.place);
     drove_status status = group != NULL && p.place != NULL
-                              ? plan(topo, text, group, &p)
+                              ? plan(topo, wanted, group, &p)
                               : drove__fail_nomem("groups of cores", facts.n_cores);
     free(group);
     if (status != DROVE_OK) {

@@ -26,9 +26,9 @@ typedef struct drove_partition {
     unsigned suggested; /* the most groups whose copies fit; if one does not: one for each node */
 } drove_partition;
 
-/* text: a number of groups, or auto = suggested.  The copies are of copy_bytes each.
+/* wanted: groups; 0: as many as are suggested.  The copies are of copy_bytes each.
  * Errors: DROVE_E_ARG: the topology has no such groups; DROVE_E_NOMEM. */
-drove_status drove__partition_plan(const drove_topo *topo, const char *text, double copy_bytes,
+drove_status drove__partition_plan(const drove_topo *topo, unsigned wanted, double copy_bytes,
                                    drove_partition *out);
 void         drove__partition_fini(drove_partition *p); /* a zeroed one is accepted */
 /* Do all copies fit? */

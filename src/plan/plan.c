@@ -1,4 +1,4 @@
-/* plan/plan.c - options, machine and launcher -> one entry for each worker. */
+/* plan/plan.c - what is wanted, machine and launcher -> one entry for each worker. */
 #include "plan/plan.h"
 
 #include "base/mem.h"
@@ -11,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const bind_words[] = {/* in the order of drove_bind */
-                                         [DROVE_BIND_NONE] = "none",
-                                         [DROVE_BIND_COMPACT] = "compact",
-                                         [DROVE_BIND_SPREAD] = "spread"};
 static const drove_place anywhere = {.pu = -1, .core = -1, .node = -1};
 
 drove_status drove__one_of(const char *what, const char *text, const char *const *words,
@@ -66,20 +62,20 @@ static const drove_source_ops *find_source(const drove_plan_tables *tables, cons
     return tables->sources[i];
 }
 
-static bool has_list(const drove_options *o)
+static bool has_list(const drove_plan_wanted *wanted)
 {
-    return o->workers[0] != '\0' && !drove__workers_are_procs(o->workers);
+    return wanted->workers != NULL && !drove__workers_are_procs(wanted->workers);
 }
 
-static drove_status choose_strategy(drove_plan *p, const drove_options *o, const drove_machine *m,
-                                    const drove_plan_tables *tables)
+static drove_status choose_strategy(drove_plan *p, const drove_plan_wanted *wanted,
+                                    const drove_machine *m, const drove_plan_tables *tables)
 {
     drove_spec spec;
-    const char *name = o->strategy;
-    if (strcmp(name, "auto") == 0) {
-        if (o->partition[0] != '\0') name = "allreduce";
+    const char *name = wanted->strategy;
+    if (name == NULL) {
+        if (wanted->partition != 0) name = "allreduce";
         else if (m->n_ranks > 1) name = "easgd-sync3";
-        else if (has_list(o)) name = "adaptive";
+        else if (has_list(wanted)) name = "adaptive";
         else name = p->n_asked == 1 ? "sequential" : "hogwild";
     }
     snprintf(p->spec, sizeof p->spec, "%s", name);
@@ -94,8 +90,7 @@ static drove_status choose_strategy(drove_plan *p, const drove_options *o, const
             DROVE_TRY(drove__plan_strategy(tables, p->ops->over_ranks, &p->ops));
     }
     /* Each worker keeps to its part: worker w has every T-th batch. */
-    if (strcmp(o->shard, "own") == 0 && !p->source->counts_rows)
-        p->source = find_source(tables, "rounds");
+    if (wanted->owns_shard && !p->source->counts_rows) p->source = find_source(tables, "rounds");
     return DROVE_OK;
 }
 
@@ -211,15 +206,16 @@ static unsigned list_workers(const drove_plan *p)
 /* ---- ranks ---- */
 
 /* Without a list, a rank is one worker whose --threads cores compute together. */
-static drove_status plan_ranks(drove_plan *p, const drove_options *o, const drove_machine *m)
+static drove_status plan_ranks(drove_plan *p, const drove_plan_wanted *wanted,
+                               const drove_machine *m)
 {
-    bool is_listed = has_list(o);
+    bool is_listed = has_list(wanted);
     unsigned n_here = is_listed ? list_workers(p) : 1, first = m->rank * n_here;
     if (n_here > 1 && (p->ops->needs & DROVE_SYNC_SPREAD) != 0)
         return drove__fail(DROVE_E_ARG,
                            "--workers %s: expected one worker, as each rank of --strategy %s is "
                            "one, found %u",
-                           o->workers, p->spec, n_here);
+                           wanted->workers, p->spec, n_here);
     DROVE_TRY(make_workers(p, m->n_ranks * n_here));
     p->first_here = first;
     p->n_here = n_here;
@@ -243,35 +239,40 @@ static drove_status plan_ranks(drove_plan *p, const drove_options *o, const drov
 /* ---- --partition ---- */
 
 /* How many groups `auto` means is known when the data are. */
-static unsigned groups_of(const char *partition)
+static unsigned groups_of(unsigned partition)
 {
-    uint64_t n;
-    bool is_number =
-        drove__parse_u64("--partition", partition, 1, DROVE_MOST_THREADS, &n) == DROVE_OK;
-    return is_number ? (unsigned)n : 1;
+    return partition == DROVE_PARTITION_AUTO ? 1 : partition;
 }
 
-static drove_status check_partition(const drove_plan *p, const drove_options *o,
+static const char *partition_text(unsigned partition, char into[16])
+{
+    if (partition == DROVE_PARTITION_AUTO) return "auto";
+    snprintf(into, 16, "%u", partition);
+    return into;
+}
+
+static drove_status check_partition(const drove_plan *p, const drove_plan_wanted *wanted,
                                     const drove_machine *m)
 {
+    char text[16];
     if (p->host == DROVE_HOST_PROCS || (p->ops->needs & DROVE_SYNC_SPREAD) == 0)
         return drove__fail(DROVE_E_ARG,
                            "--partition %s: expected a --strategy whose workers have parameters of "
                            "their own, such as allreduce, in one process or over ranks, found %s%s",
-                           o->partition, p->spec,
+                           partition_text(wanted->partition, text), p->spec,
                            p->host == DROVE_HOST_PROCS ? " over processes" : "");
     if (p->host != DROVE_HOST_RANKS) return DROVE_OK;
-    if (has_list(o))
+    if (has_list(wanted))
         return drove__fail(DROVE_E_ARG,
                            "--partition %s: expected no --workers over ranks, as each rank is one "
                            "worker, found %s",
-                           o->partition, o->workers);
-    if (strcmp(o->partition, "auto") == 0 || groups_of(o->partition) == m->n_local ||
+                           partition_text(wanted->partition, text), wanted->workers);
+    if (wanted->partition == DROVE_PARTITION_AUTO || wanted->partition == m->n_local ||
         m->topo == NULL)
         return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--partition %s: expected %u, a group for each rank on this host, or auto",
-                       o->partition, m->n_local);
+                       partition_text(wanted->partition, text), m->n_local);
 }
 
 /* Before drove__plan_partition, which asks the topology: one core. */
@@ -331,17 +332,16 @@ static void free_workers(drove_plan *p)
     p->n_workers = 0;
 }
 
-drove_status drove__plan_partition(drove_plan *p, const drove_options *o, const drove_machine *m,
+drove_status drove__plan_partition(drove_plan *p, unsigned partition, const drove_machine *m,
                                    double copy_bytes)
 {
-    char here[16];
-    bool is_rank = p->host == DROVE_HOST_RANKS;
-    if (o->partition[0] == '\0') return DROVE_OK;
-    snprintf(here, sizeof here, "%u", groups_here(m));
-    drove_status status =
-        drove__partition_plan(m->topo, is_rank ? here : o->partition, copy_bytes, &p->partition);
+    const bool is_rank = p->host == DROVE_HOST_RANKS;
+    if (partition == 0) return DROVE_OK;
+    unsigned n = partition == DROVE_PARTITION_AUTO ? 0 : partition;
+    if (is_rank) n = groups_here(m);
+    drove_status status = drove__partition_plan(m->topo, n, copy_bytes, &p->partition);
     if (status != DROVE_OK && is_rank)
-        return drove__fail_in(status, "a group for each of %s ranks on this host", here);
+        return drove__fail_in(status, "a group for each of %u ranks on this host", n);
     DROVE_TRY(status);
     free_workers(p);
     return is_rank ? plan_rank_groups(p, m) : plan_groups(p, m, p->partition.n);
@@ -349,22 +349,22 @@ drove_status drove__plan_partition(drove_plan *p, const drove_options *o, const 
 
 /* ---- all of it ---- */
 
-static drove_status make_plan(drove_plan *p, const drove_options *o, const drove_machine *m)
+static drove_status make_plan(drove_plan *p, const drove_plan_wanted *wanted,
+                              const drove_machine *m)
 {
-    if (o->partition[0] != '\0') {
-        DROVE_TRY(check_partition(p, o, m));
+    if (wanted->partition != 0) {
+        DROVE_TRY(check_partition(p, wanted, m));
         return p->host == DROVE_HOST_RANKS ? plan_rank_groups(p, m)
-                                           : plan_groups(p, m, groups_of(o->partition));
+                                           : plan_groups(p, m, groups_of(wanted->partition));
     }
-    if (p->host == DROVE_HOST_RANKS) return plan_ranks(p, o, m);
+    if (p->host == DROVE_HOST_RANKS) return plan_ranks(p, wanted, m);
     if (p->host == DROVE_HOST_PROCS) {
-        unsigned n_threads = 1, n = p->ops->needs & DROVE_SYNC_ONE ? 1 : p->n_asked;
-        if (strcmp(o->threads, "all") != 0)
-            DROVE_TRY(drove__threads_parse(o->threads, m->n_pus, &n_threads));
+        unsigned n_threads = wanted->n_threads > 0 ? wanted->n_threads : 1;
+        unsigned n = p->ops->needs & DROVE_SYNC_ONE ? 1 : p->n_asked;
         DROVE_TRY(make_workers(p, n));
         return place_workers(p, m, 0, n, n_threads, 0, "process");
     }
-    if (!has_list(o)) {
+    if (!has_list(wanted)) {
         unsigned n = p->ops->needs & DROVE_SYNC_ONE ? 1 : p->n_asked;
         DROVE_TRY(make_workers(p, n));
         return place_workers(p, m, 0, n, 1, 0, "thread");
@@ -374,14 +374,14 @@ static drove_status make_plan(drove_plan *p, const drove_options *o, const drove
 }
 
 /* Does the strategy run on these workers, with parameters in this number format? */
-static drove_status check_combination(const drove_plan *p, const drove_options *o,
+static drove_status check_combination(const drove_plan *p, const drove_plan_wanted *wanted,
                                       const drove_plan_tables *tables)
 {
     char names[512];
     drove_combination c = {.n_workers = p->n_workers,
                            .procs = p->host == DROVE_HOST_PROCS,
                            .ranks = p->host == DROVE_HOST_RANKS,
-                           .typed = drove__precision_is_words(o->precision),
+                           .typed = drove__precision_is_words(wanted->precision),
                            .engine_can = DROVE_COMBINE_FUSED | DROVE_COMBINE_TYPED};
     for (unsigned i = p->first_here; i < p->first_here + p->n_here; i++) {
         c.any_device |= p->worker[i].device != NULL;
@@ -407,43 +407,41 @@ static drove_status check_combination(const drove_plan *p, const drove_options *
                            p->spec, why, p->n_ranks, names);
     if (c.typed)
         return drove__fail(DROVE_E_ARG, "--precision %s: --strategy %s: %s; expected one of %s",
-                           o->precision, p->spec, why, names);
+                           wanted->precision, p->spec, why, names);
     return drove__fail(DROVE_E_ARG, "--workers %s: --strategy %s: %s; expected one of %s",
-                       o->workers, p->spec, why, names);
+                       wanted->workers != NULL ? wanted->workers : "", p->spec, why, names);
 }
 
-static drove_status make(drove_plan *p, const drove_options *o, const drove_machine *m,
+static drove_status make(drove_plan *p, const drove_plan_wanted *wanted, const drove_machine *m,
                          const drove_plan_tables *tables)
 {
-    unsigned bind;
-    bool is_procs = drove__workers_are_procs(o->workers);
-    DROVE_TRY(drove__one_of("--bind", o->bind, bind_words, DROVE_COUNT(bind_words), &bind));
-    p->bind = (drove_bind)bind;
+    const bool is_procs = wanted->workers != NULL && drove__workers_are_procs(wanted->workers);
+    p->bind = wanted->bind;
     p->n_ranks = m->n_ranks;
     p->host = m->n_ranks > 1 ? DROVE_HOST_RANKS : is_procs ? DROVE_HOST_PROCS : DROVE_HOST_THREADS;
     unsigned n = m->is_bound || m->n_ranks <= 1 ? m->n_pus : m->n_pus / m->n_local;
-    DROVE_TRY(drove__threads_parse(o->threads, n > 0 ? n : 1, &p->n_asked));
-    if (is_procs) DROVE_TRY(drove__procs_parse(o->workers, m->n_pus, &p->n_asked));
-    DROVE_TRY(choose_strategy(p, o, m, tables));
-    if (p->host == DROVE_HOST_RANKS && drove__workers_are_procs(o->workers))
+    p->n_asked = wanted->n_threads > 0 ? wanted->n_threads : n > 0 ? n : 1;
+    if (is_procs) DROVE_TRY(drove__procs_parse(wanted->workers, m->n_pus, &p->n_asked));
+    DROVE_TRY(choose_strategy(p, wanted, m, tables));
+    if (p->host == DROVE_HOST_RANKS && is_procs)
         return drove__fail(DROVE_E_ARG,
                            "--workers %s: expected no processes of a rank's own, as %u ranks were "
                            "started, each of which is a worker",
-                           o->workers, p->n_ranks);
-    if (has_list(o)) {
+                           wanted->workers, p->n_ranks);
+    if (has_list(wanted)) {
         char text[DROVE_WORKERS_SIZE];
-        DROVE_TRY(drove__workers_expand(o->workers, m->local_rank, text, sizeof text));
+        DROVE_TRY(drove__workers_expand(wanted->workers, m->local_rank, text, sizeof text));
         DROVE_TRY(drove__workers_parse(text, m->topo, m->n_pus, !p->source->counts_rows, &p->list));
     }
-    DROVE_TRY(make_plan(p, o, m));
-    return check_combination(p, o, tables);
+    DROVE_TRY(make_plan(p, wanted, m));
+    return check_combination(p, wanted, tables);
 }
 
-drove_status drove__plan_make(const drove_options *options, const drove_machine *machine,
+drove_status drove__plan_make(const drove_plan_wanted *wanted, const drove_machine *machine,
                               const drove_plan_tables *tables, drove_plan *out)
 {
     drove_plan p = {0};
-    drove_status status = make(&p, options, machine, tables);
+    drove_status status = make(&p, wanted, machine, tables);
     if (status != DROVE_OK) {
         drove__plan_fini(&p);
         return status;

@@ -1,5 +1,5 @@
-/* plan/plan.h - where the workers of a run live, compute and keep their data: made once, from the
- * options, the machine and the launcher, before anything else of the run.
+/* plan/plan.h - where the workers of a run live, compute and keep their data: made once, from what
+ * is wanted, the machine and the launcher, before anything else of the run.
  *
  * Afterwards nobody asks --threads, --workers, --partition or the launcher again: one entry a
  * worker says it all.  Workers of all ranks are counted; those of this process are first_here ..
@@ -13,8 +13,6 @@
 #include "plan/workers.h"
 #include "strategy/source.h"
 #include "strategy/strategy.h"
-
-#include "base/options.h"
 
 typedef enum drove_host_kind {                     /* what a worker is to the operating system */
                                DROVE_HOST_THREADS, /* a thread of this process */
@@ -32,6 +30,18 @@ typedef struct drove_plan_worker {
     uint64_t batch, least, most;   /* examples of a batch, per worker of a group; 0: not given */
     double   timeout_s;            /* 0: none */
 } drove_plan_worker;
+
+enum { DROVE_PARTITION_AUTO = DROVE_MOST_THREADS + 1 };
+
+typedef struct drove_plan_wanted {
+    const char *strategy;  /* spec; NULL: by workers and machine */
+    const char *workers;   /* --workers; NULL: n_threads threads */
+    const char *precision; /* "": floats */
+    unsigned    n_threads; /* 0: all */
+    unsigned    partition; /* groups of cores; 0: none; or DROVE_PARTITION_AUTO */
+    drove_bind  bind;
+    bool        owns_shard; /* each worker trains on a part of its own */
+} drove_plan_wanted;
 
 typedef struct drove_machine {  /* where the run is */
     const drove_topo *topo;     /* NULL: not looked at; processors are not checked */
@@ -61,14 +71,14 @@ typedef struct drove_plan {
 
 /* The strategy, the number of workers and their places; --partition auto counts as one group until
  * drove__plan_partition.  Errors: DROVE_E_ARG (what, why not), DROVE_E_NOMEM. */
-drove_status drove__plan_make(const drove_options *options, const drove_machine *machine,
+drove_status drove__plan_make(const drove_plan_wanted *wanted, const drove_machine *machine,
                               const drove_plan_tables *tables, drove_plan *out);
 /* The workers of processes or ranks as threads of this process, with n_cores each; placed anywhere
  * where they were elsewhere.  Errors: DROVE_E_UNSUPPORTED (devices), DROVE_E_NOMEM. */
 drove_status drove__plan_gather(drove_plan *plan, unsigned n_cores);
 /* --partition, once data and model are known: groups whose copies are of copy_bytes each.  Errors:
  * DROVE_E_ARG: the machine has no such groups; DROVE_E_NOMEM. */
-drove_status drove__plan_partition(drove_plan *plan, const drove_options *options,
+drove_status drove__plan_partition(drove_plan *plan, unsigned partition,
                                    const drove_machine *machine, double copy_bytes);
 void         drove__plan_fini(drove_plan *plan); /* a zeroed one is accepted */
 

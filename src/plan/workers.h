@@ -5,7 +5,7 @@
 #include "base/spec.h"
 #include "base/topo.h"
 
-#include "base/options.h"
+#include <drove/options.h>
 
 #include <stdbool.h>
 

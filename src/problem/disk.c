@@ -41,12 +41,10 @@ static const double LEAST_BLOCK = 4 << 10, MOST_BLOCK = 8 << 20;
 enum { READER = 1 };
 static const size_t MOST_TEST_ROWS = 50000;
 
-static double memory_of(const drove_options *opt)
+static double memory_of(const drove_config *config)
 {
-    uint64_t bytes = 0;
-    if (opt->memory[0] == '\0') return PART_OF_FREE * (double)drove__memory_available();
-    (void)drove__parse_bytes("--memory", opt->memory, &bytes); /* validated */
-    return (double)bytes;
+    const uint64_t given = config->machine.memory_bytes;
+    return given > 0 ? (double)given : PART_OF_FREE * (double)drove__memory_available();
 }
 
 /* Bytes of this process in memory now. */
@@ -73,20 +71,24 @@ static drove_status refuse(const char *option, const char *value, const char *ex
 static drove_status check_options(const drove_config *config, const drove_workers *workers,
                                   bool is_quantised)
 {
-    const drove_options *o = &config->opt;
+    char text[DROVE_TEXT_SIZE];
     const drove_plan *plan = &workers->plan;
     if (plan->host == DROVE_HOST_RANKS)
         return refuse("strategy", plan->spec, "the workers of one process, not ranks");
-    if (plan->host == DROVE_HOST_PROCS) return refuse("workers", o->workers, "threads");
+    if (plan->host == DROVE_HOST_PROCS)
+        return refuse("workers", config->machine.workers, "threads");
     if (plan->source->counts_rows)
         return refuse("strategy", plan->spec, "one whose workers take batches themselves");
-    if (config->words.owns_shard) return refuse("shard", o->shard, "whole");
-    if (o->features[0] != '\0') return refuse("features", o->features, "none");
-    if (o->partition[0] != '\0') return refuse("partition", o->partition, "none");
-    if (drove__resolve_is_low(o) && !is_quantised)
-        return refuse("precision", o->precision, "data quantised before (drove data convert)");
-    if (drove__resolve_order(o) == DROVE_ORDER_RANDOM)
-        return refuse("order", o->order, "shuffle or blocks");
+    if (config->exchange.owns_shard) return refuse("shard", "own", "whole");
+    if (config->problem.features[0] != '\0')
+        return refuse("features", config->problem.features, "none");
+    if (config->machine.partition != 0)
+        return refuse("partition", drove__config_text(config, "partition", text), "none");
+    if (config->low.is_low && !is_quantised)
+        return refuse("precision", config->low.precision,
+                      "data quantised before (drove data convert)");
+    if (config->method.order == DROVE_CHOICE_RANDOM)
+        return refuse("order", "random", "shuffle or blocks");
     return DROVE_OK;
 }
 
@@ -118,17 +120,17 @@ static size_t block_bytes(double memory, double text_bytes)
 }
 
 /* A cache of another file, or of a file that has changed, has another name. */
-static drove_status name_cache(const drove_options *opt, const char *data, const char *path,
+static drove_status name_cache(const drove_config *config, const char *data, const char *path,
                                double memory, cache *c)
 {
-    char folder[PATH_MAX - 64];
+    char folder[PATH_MAX - 64], asked[DROVE_TEXT_SIZE];
     struct stat file = {0}; /* of generated data: no file */
     if (!drove__cache_folder(folder, sizeof folder))
         return drove__fail(DROVE_E_FILE,
                            "--memory %s: expected a folder for a file of rows, "
                            "$XDG_CACHE_HOME/drove or ~/.cache/drove, found none that can be "
                            "written (drove data convert DATA rows:FILE writes them elsewhere)",
-                           opt->memory[0] != '\0' ? opt->memory : "auto");
+                           drove__config_text(config, "memory", asked));
     (void)stat(path, &file);
     /* READER: another number where a change of the readers changes what a text means */
     snprintf(c->source, sizeof c->source, "%d %s %llu:%llu %lld %lld.%09ld %lld.%09ld %zu %zu",
@@ -172,8 +174,8 @@ static void remove_leftovers(const char *path)
 }
 
 /* n_bytes: about so many. */
-static drove_status write_cache(const drove_config *config, const char *data, const cache *c,
-                                double memory, double n_bytes)
+static drove_status write_cache(const char *data, const cache *c, double memory, double n_bytes,
+                                const drove_callbacks *cb)
 {
     uint64_t n_removed;
     const uint64_t begun_ns = drove__now_ns();
@@ -184,16 +186,16 @@ static drove_status write_cache(const drove_config *config, const char *data, co
     (void)unlink(c->path);
     remove_leftovers(c->path);
     DROVE_TRY(drove__cache_room((uint64_t)fmin(n_bytes, 9e18), &n_removed));
-    drove__run_say(config,
+    drove__run_say(cb,
                    "data: larger than the memory: about %.3g GB written to %s first, which later "
                    "runs use (drove cache lists and clears them)",
                    n_bytes * 1e-9, c->path);
     if (n_removed > 0)
-        drove__run_say(config, "data: %.3g GB of older files removed from the cache for it",
+        drove__run_say(cb, "data: %.3g GB of older files removed from the cache for it",
                        (double)n_removed * 1e-9);
     DROVE_TRY(drove__pieces_write(data, c->path, &opt));
     (void)malloc_trim(0); /* so that what was needed for it counts no more */
-    drove__run_say(config, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
+    drove__run_say(cb, "data: written in %.1f s", (double)(drove__now_ns() - begun_ns) * 1e-9);
     return DROVE_OK;
 }
 
@@ -223,19 +225,19 @@ static drove_status find_text(const char *data, double memory, char **out, doubl
 {
     *out = NULL;
     DROVE_TRY(drove__data_expand(data, out));
-    if (drove__pieces_can(*out, PART_IN_MEMORY * memory, bytes) &&
-        *bytes > PART_IN_MEMORY * memory)
+    if (drove__pieces_can(*out, PART_IN_MEMORY * memory, bytes) && *bytes > PART_IN_MEMORY * memory)
         return DROVE_OK;
     free(*out);
     *out = NULL;
     return DROVE_OK;
 }
 
-static drove_status find_cache(const drove_options *opt, const char *text, double memory, cache *c)
+static drove_status find_cache(const drove_config *config, const char *text, double memory,
+                               cache *c)
 {
     drove_spec spec = {0};
     drove_status status = drove__spec_parse(text, &spec);
-    if (status == DROVE_OK) status = name_cache(opt, text, spec.arg[0], memory, c);
+    if (status == DROVE_OK) status = name_cache(config, text, spec.arg[0], memory, c);
     drove__spec_fini(&spec);
     DROVE_TRY(status);
     /* Rows for a model are made from its columns and classes, too. */
@@ -252,7 +254,8 @@ static drove_status find_cache(const drove_options *opt, const char *text, doubl
 
 /* Text whose rows are larger than the memory becomes rows in the cache, and the spec theirs. */
 static drove_status use_cache(const drove_config *config, const drove_workers *workers,
-                              const drove_storage *like, char *data, size_t size, double memory)
+                              const drove_storage *like, char *data, size_t size, double memory,
+                              const drove_callbacks *cb)
 {
     char *text;
     cache *c = calloc(1, sizeof *c);
@@ -261,9 +264,9 @@ static drove_status use_cache(const drove_config *config, const drove_workers *w
     double bytes;
     drove_status status = find_text(data, memory, &text, &bytes);
     if (text == NULL) goto fail; /* they are not, or not known to be */
-    if ((status = find_cache(&config->opt, text, memory, c)) != DROVE_OK) goto fail;
+    if ((status = find_cache(config, text, memory, c)) != DROVE_OK) goto fail;
     if ((status = check_options(config, workers, false)) != DROVE_OK) goto fail;
-    if (!is_cached(c) && (status = write_cache(config, text, c, memory, bytes)) != DROVE_OK) goto fail;
+    if (!is_cached(c) && (status = write_cache(text, c, memory, bytes, cb)) != DROVE_OK) goto fail;
     status = spec_of_cache(text, c, data, size);
 fail:
     free(text);
@@ -282,7 +285,7 @@ static bool is_larger(const drove_blocks *b, double memory)
 
 /* NULL: the data fit into memory, or are no file that is read by blocks.  *window: ?window=, the
  * bytes of both windows, which asks for that whatever the memory; else 0. */
-static drove_status open_blocks(const drove_options *opt, const char *data, double memory,
+static drove_status open_blocks(const drove_config *config, const char *data, double memory,
                                 drove_blocks **out, uint64_t *window)
 {
     drove_spec spec = {0};
@@ -300,7 +303,7 @@ static drove_status open_blocks(const drove_options *opt, const char *data, doub
     if (can && status == DROVE_OK) status = drove__blocks_open(text, out);
     free(text);
     if (*out == NULL) return status;
-    if (!drove__resolve_is_low(opt)) status = drove__blocks_prefer_floats(*out);
+    if (!config->low.is_low) status = drove__blocks_prefer_floats(*out);
     if (status == DROVE_OK && (*window > 0 || is_larger(*out, memory))) return DROVE_OK;
     drove__blocks_close(*out);
     *out = NULL;
@@ -310,18 +313,18 @@ static drove_status open_blocks(const drove_options *opt, const char *data, doub
 static size_t count_held(const drove_config *config, bool splits)
 {
     size_t n = splits ? MOST_TEST_ROWS : 0;
-    bool judges = config->is_tuned || strstr(config->opt.until, "validation") != NULL;
+    bool judges = config->is_tuned || config->length.until.validation > 0.0;
     return n + (judges ? DROVE_MOST_VALIDATION_ROWS : 0);
 }
 
 drove_status drove__disk_open(const drove_config *config, drove_problem *problem,
                               const drove_workers *workers, const drove_storage *like, char *data,
-                              size_t size, const char *test)
+                              size_t size, const char *test, const drove_callbacks *cb)
 {
     drove_blocks *blocks;
-    const double memory = memory_of(&config->opt);
-    DROVE_TRY(use_cache(config, workers, like, data, size, memory));
-    DROVE_TRY(open_blocks(&config->opt, data, memory, &blocks, &problem->window_bytes));
+    const double memory = memory_of(config);
+    DROVE_TRY(use_cache(config, workers, like, data, size, memory, cb));
+    DROVE_TRY(open_blocks(config, data, memory, &blocks, &problem->window_bytes));
     if (blocks == NULL) return DROVE_OK;
     drove_status status = check_options(config, workers, blocks->shape->x_kind == DROVE_X_QUANT);
     if (status != DROVE_OK) {
@@ -329,7 +332,7 @@ drove_status drove__disk_open(const drove_config *config, drove_problem *problem
         return status;
     }
     const drove_stream_options opt = {.blocks = blocks,
-                                      .seed = config->opt.seed,
+                                      .seed = config->seed,
                                       .memory = (uint64_t)memory,
                                       .held_rows = count_held(config, strcmp(test, "split") == 0),
                                       .clock = &drove__clock_real};
@@ -338,30 +341,30 @@ drove_status drove__disk_open(const drove_config *config, drove_problem *problem
     drove_data *held = drove__stream_take_held(problem->stream);
     problem->train = drove__stream_take_sample(problem->stream);
     status =
-        drove__data_finish_open(data, test, config->opt.seed, problem->train, held, &problem->test);
+        drove__data_finish_open(data, test, config->seed, problem->train, held, &problem->test);
     if (problem->test != held) problem->kept = held;
     /* The test data of "split" are all that is held out, unless a part of that is to judge by. */
     const size_t n_judging = splits ? count_held(config, false) : 0;
     if (status == DROVE_OK && n_judging > 0 && problem->test->n_rows >= 2) {
         const size_t half = problem->test->n_rows / 2;
         status = drove__data_hold_out(problem->test, half < n_judging ? half : n_judging,
-                                      config->opt.seed, &problem->kept);
+                                      config->seed, &problem->kept);
     }
     problem->n_train_whole = (size_t)drove__stream_rows(problem->stream);
     return status;
 }
 
 /* Some blocks of a file that is read by blocks; *out NULL: the data fit into memory. */
-static drove_status sample_blocks(const drove_options *opt, const char *data, drove_data **out)
+static drove_status sample_blocks(const drove_config *config, const char *data, drove_data **out)
 {
     drove_blocks *blocks;
     uint64_t window;
     *out = NULL;
-    DROVE_TRY(open_blocks(opt, data, memory_of(opt), &blocks, &window));
+    DROVE_TRY(open_blocks(config, data, memory_of(config), &blocks, &window));
     if (blocks == NULL) return DROVE_OK;
     const drove_stream_options stream = {.blocks = blocks,
-                                         .seed = opt->seed,
-                                         .memory = (uint64_t)memory_of(opt),
+                                         .seed = config->seed,
+                                         .memory = (uint64_t)memory_of(config),
                                          .clock = &drove__clock_real};
     drove_stream *s;
     DROVE_TRY(drove__stream_open(&stream, &s));
@@ -370,20 +373,20 @@ static drove_status sample_blocks(const drove_options *opt, const char *data, dr
     return DROVE_OK;
 }
 
-drove_status drove__disk_read_some(const drove_options *opt, drove_data **out)
+drove_status drove__disk_read_some(const drove_config *config, drove_data **out)
 {
     char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE], *text;
     double bytes;
     drove_data *none;
     *out = NULL;
-    DROVE_TRY(drove__problem_specs(opt, data, test));
-    DROVE_TRY(find_text(data, memory_of(opt), &text, &bytes));
+    DROVE_TRY(drove__problem_specs(config, data, test));
+    DROVE_TRY(find_text(data, memory_of(config), &text, &bytes));
     drove_status status = text != NULL
-                              ? drove__pieces_sample(text, piece_bytes(memory_of(opt)), out)
-                              : sample_blocks(opt, data, out);
+                              ? drove__pieces_sample(text, piece_bytes(memory_of(config)), out)
+                              : sample_blocks(config, data, out);
     if (status == DROVE_OK && *out != NULL)
-        status =
-            drove__data_finish_open(text != NULL ? text : data, "", opt->seed, *out, NULL, &none);
+        status = drove__data_finish_open(text != NULL ? text : data, "", config->seed, *out, NULL,
+                                         &none);
     free(text);
     if (status == DROVE_OK) return DROVE_OK;
     drove_data_destroy(*out);
@@ -399,13 +402,13 @@ size_t drove__disk_held_rows(const drove_problem *problem)
 /* ---- the windows ---- */
 
 drove_status drove__disk_begin(const drove_config *config, const drove_problem *problem,
-                               const drove_workers *workers)
+                               const drove_workers *workers, const drove_callbacks *cb)
 {
     drove_stream_facts facts;
     if (problem->stream == NULL) return DROVE_OK;
     double need;
     DROVE_TRY(drove__run_need_bytes(config, problem, workers, &need));
-    double left = memory_of(&config->opt) - resident_bytes() - need - RESERVE_BYTES;
+    double left = memory_of(config) - resident_bytes() - need - RESERVE_BYTES;
     if (problem->window_bytes > 0) left = (double)problem->window_bytes;
     const double mib = 1 << 20, least = drove__stream_least_bytes(problem->stream);
     if (left < least) {
@@ -413,13 +416,13 @@ drove_status drove__disk_begin(const drove_config *config, const drove_problem *
             return drove__fail(DROVE_E_ARG,
                                "?window=%llu: expected at least %.0f bytes, two blocks",
                                (unsigned long long)problem->window_bytes, ceil(least));
-        const double other = memory_of(&config->opt) - left;
+        char asked[DROVE_TEXT_SIZE];
+        const double other = memory_of(config) - left;
         return drove__fail(DROVE_E_ARG,
                            "--memory %s: expected at least %.0f MiB: %.0f MiB for the program, the "
                            "model and samples, %.3g MiB for two blocks of the data; found %.0f MiB",
-                           config->opt.memory[0] != '\0' ? config->opt.memory : "auto",
-                           ceil((other + least) / mib), other / mib, least / mib,
-                           memory_of(&config->opt) / mib);
+                           drove__config_text(config, "memory", asked), ceil((other + least) / mib),
+                           other / mib, least / mib, memory_of(config) / mib);
     }
     const drove_stream_start start = {.like = problem->train,
                                       .memory = left,
@@ -429,18 +432,18 @@ drove_status drove__disk_begin(const drove_config *config, const drove_problem *
     workers->loop->stream = problem->stream;
     workers->loop->train = drove__stream_data(problem->stream);
     drove__stream_facts(problem->stream, &facts);
-    drove__run_say(config,
+    drove__run_say(cb,
                    "data: read from disk while they are trained on: %llu blocks, %llu window%s an "
                    "epoch, %.3g MiB of memory for two windows",
                    (unsigned long long)facts.n_blocks, (unsigned long long)facts.n_windows,
                    facts.n_windows == 1 ? "" : "s", facts.window_bytes / (1 << 20));
     /* Fewer examples than --until validation asks for may be held out. */
-    const drove_until *u = &config->until;
+    const drove_until *u = &config->length.until;
     const size_t n = problem->validation != NULL ? problem->validation->n_rows : 0;
     double wanted = u->validation_is_part ? round(u->validation * (double)problem->n_train_whole)
                                           : u->validation;
     if (n > 0 && wanted > (double)n)
-        drove__run_say(config,
+        drove__run_say(cb,
                        "data: --until validation has %zu examples, not %.0f: no more of data on "
                        "disk are held out for it (at most %d)",
                        n, wanted, DROVE_MOST_VALIDATION_ROWS);

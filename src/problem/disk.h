@@ -18,16 +18,16 @@ enum { DROVE_MOST_VALIDATION_ROWS = 10000 };
  * DROVE_E_ARG (options that need all data in memory). */
 drove_status drove__disk_open(const drove_config *config, drove_problem *problem,
                               const drove_workers *workers, const drove_storage *like, char *data,
-                              size_t size, const char *test);
+                              size_t size, const char *test, const drove_callbacks *cb);
 
-/* For a comparison of models: some of the rows of opt->data where these are larger than the memory,
+/* For a comparison of models: some of the rows of --data where these are larger than the memory,
  * scaled.  *out NULL: they are not.  Errors: those of reading. */
-drove_status drove__disk_read_some(const drove_options *opt, drove_data **out);
+drove_status drove__disk_read_some(const drove_config *config, drove_data **out);
 
 /* The model is there, the workers are not: makes the windows of what is left of the memory.
  * Errors: those of drove__stream_begin. */
 drove_status drove__disk_begin(const drove_config *config, const drove_problem *problem,
-                               const drove_workers *workers);
+                               const drove_workers *workers, const drove_callbacks *cb);
 
 /* After the order was made.  Errors: DROVE_E_ARG (--order). */
 drove_status drove__disk_order(const drove_problem *problem, const drove_workers *workers);

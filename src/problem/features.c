@@ -5,6 +5,7 @@
  */
 #include "problem/problem.h"
 #include "values/ranks.h"
+#include "values/say.h"
 
 #include "base/clock.h"
 
@@ -37,20 +38,20 @@ static drove_status apply(drove_problem *problem, const drove_workers *workers, 
 }
 
 drove_status drove__run_features(const drove_config *config, drove_problem *problem,
-                                 const drove_workers *workers)
+                                 const drove_workers *workers, const drove_callbacks *cb)
 {
     char text[DROVE_FEATURES_TEXT_SIZE], message[2 * DROVE_FEATURES_TEXT_SIZE];
-    drove_status status = drove__features_parse(config->opt.features, &problem->features);
+    drove_status status = drove__features_parse(config->problem.features, &problem->features);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
-    if (drove__names_model_file(config->opt.model)) {
+    if (drove__names_model_file(config->problem.model)) {
         drove_features_options of_file;
-        DROVE_TRY(drove__modelfile_features(config->opt.model, &of_file));
+        DROVE_TRY(drove__modelfile_features(config->problem.model, &of_file));
         if (problem->features.ops != NULL && !drove__features_agree(&problem->features, &of_file)) {
             drove__features_print(&of_file, text);
             return drove__fail(DROVE_E_ARG,
                                "%s: --features: expected %s, as in this model file, found %s",
-                               config->opt.model, text[0] != '\0' ? text : "none",
-                               config->opt.features);
+                               config->problem.model, text[0] != '\0' ? text : "none",
+                               config->problem.features);
         }
         problem->features = of_file;
     }
@@ -59,9 +60,9 @@ drove_status drove__run_features(const drove_config *config, drove_problem *prob
         return drove__fail(DROVE_E_ARG,
                            "--features %s: expected ?gamma= beside --shard own, as the default "
                            "follows from all examples, of which a rank has a part",
-                           config->opt.features);
-    status = drove__features_settle(&problem->features, &workers->kernels, problem->train,
-                                    config->opt.seed);
+                           config->problem.features);
+    status =
+        drove__features_settle(&problem->features, &workers->kernels, problem->train, config->seed);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
     if (problem->features.ops == NULL) return DROVE_OK;
     if (drove__augment_is_on(&problem->train->augment))
@@ -77,6 +78,6 @@ drove_status drove__run_features(const drove_config *config, drove_problem *prob
     drove__features_print(&problem->features, text);
     snprintf(message, sizeof message, "features: %s of %zu inputs, in %.2f s", text,
              problem->input->storage->n_features, (double)(drove__now_ns() - begin) * 1e-9);
-    if (config->cb.message != NULL) config->cb.message(config->cb.context, message);
+    drove__run_say(cb, "%s", message);
     return DROVE_OK;
 }

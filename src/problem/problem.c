@@ -29,65 +29,65 @@
 /* A target that can never be met would let the run go on for ever. */
 drove_status drove__problem_check_target(const drove_config *config, const drove_problem *problem)
 {
-    if (isnan(config->until.accuracy) || problem->train->storage->y_kind != DROVE_Y_VALUE)
+    if (isnan(config->length.until.accuracy) || problem->train->storage->y_kind != DROVE_Y_VALUE)
         return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "--until accuracy: expected data with classes or labels, found values (%s)",
-                       config->opt.data);
+                       config->problem.data);
 }
 
 /* True if the data are a program's own arrays or table. */
-static bool are_of_program(const drove_options *opt, const drove_storage *s)
+static bool are_of_program(const char *spec, const drove_storage *s)
 {
-    const char *argument = strchr(opt->data, ':');
+    const char *argument = strchr(spec, ':');
     return s->arrays != NULL || (argument != NULL && strncmp(argument + 1, DROVE_NAMED_WORD ":",
                                                              strlen(DROVE_NAMED_WORD ":")) == 0);
 }
 
 /* A single value in all rows: of a file a wrong column, most likely; what a program has in memory
  * it means.  Several values to an example are left alone. */
-static drove_status check_values(const drove_options *opt, const drove_storage *s)
+static drove_status check_values(const char *spec, const drove_storage *s)
 {
     if (s->y_kind != DROVE_Y_VALUE || drove__storage_n_values(s) > 1 || s->n_rows < 2 ||
-        are_of_program(opt, s))
+        are_of_program(spec, s))
         return DROVE_OK;
     for (size_t i = 1; i < s->n_rows; i++)
         if (s->y_value[i] != s->y_value[0]) return DROVE_OK;
     return drove__fail(DROVE_E_SHAPE,
                        "--data %s: expected labels of at least two values, found %g in all %zu "
                        "rows (--label names another column)",
-                       opt->data, (double)s->y_value[0] + drove__origin_y(s, 0), s->n_rows);
+                       spec, (double)s->y_value[0] + drove__origin_y(s, 0), s->n_rows);
 }
 
 /* Which class it is, and that it is the only one, is what helps; a loss would speak of itself. */
-static drove_status check_labels(const drove_options *opt, const drove_data *train, bool is_part)
+static drove_status check_labels(const char *spec, const drove_data *train, bool is_part)
 {
     const drove_storage *s = train->storage;
     char class[DROVE_CLASS_TEXT_SIZE];
-    if (!is_part) DROVE_TRY(check_values(opt, s)); /* another part may have other values */
+    if (!is_part) DROVE_TRY(check_values(spec, s)); /* another part may have other values */
     if (s->y_kind != DROVE_Y_CLASS || s->n_classes != 1) return DROVE_OK;
     return drove__fail(DROVE_E_SHAPE,
                        "--data %s: expected labels of at least two classes, found %.60s in all %zu "
                        "rows (--label names another column)",
-                       opt->data, drove__class_text(s, 0, class), s->n_rows);
+                       spec, drove__class_text(s, 0, class), s->n_rows);
 }
 
-drove_status drove__problem_read(const drove_options *opt, const drove_shard *shard,
+drove_status drove__problem_read(const drove_config *config, const drove_shard *shard,
                                  const drove_storage *like, drove_data **train,
                                  drove_data **test_out, size_t *n_rows_whole)
 {
     char data[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
-    DROVE_TRY(drove__problem_specs(opt, data, test));
-    DROVE_TRY(
-        drove__data_open_shard(data, test, opt->seed, shard, like, train, test_out, n_rows_whole));
-    return check_labels(opt, *train, drove__shard_is_part(shard));
+    DROVE_TRY(drove__problem_specs(config, data, test));
+    DROVE_TRY(drove__data_open_shard(data, test, config->seed, shard, like, train, test_out,
+                                     n_rows_whole));
+    return check_labels(config->problem.data, *train, drove__shard_is_part(shard));
 }
 
 /* The constant guess: for the metrics, and for those of the saved model.  A rank with a
  * part of the data cannot know it, and a run over ranks saves the same file as one over threads. */
 static drove_status find_target_mean(const drove_config *config, drove_problem *problem)
 {
-    if (config->words.owns_shard) return DROVE_OK;
+    if (config->exchange.owns_shard) return DROVE_OK;
     const size_t n = drove__target_mean_size(problem->train);
     problem->target_mean = drove__alloc(n, sizeof *problem->target_mean);
     if (problem->target_mean == NULL)
@@ -102,9 +102,8 @@ static bool takes_scaling(const drove_config *config, const drove_problem *probl
                           const char *spec)
 {
     drove_spec parsed;
-    if (problem->train->storage->x_kind == DROVE_X_QUANT ||
-        drove__resolve_is_classic(&config->opt) ||
-        drove__data_parse(config->opt.data, &parsed) != DROVE_OK)
+    if (problem->train->storage->x_kind == DROVE_X_QUANT || config->is_classic ||
+        drove__data_parse(config->problem.data, &parsed) != DROVE_OK)
         return false;
     drove_common_options common;
     const bool is_open =
@@ -156,18 +155,19 @@ static drove_status match_origins(const drove_problem *problem, const drove_stor
 /* Data on disk, a sample of which is problem->train then, or all of them in memory.  like: of
  * the model to go on from; NULL: there is none. */
 static drove_status read_data(const drove_config *config, drove_problem *problem,
-                              const drove_workers *workers, const drove_data *like)
+                              const drove_workers *workers, const drove_data *like,
+                              const drove_callbacks *cb)
 {
     char data[DROVE_SPEC_SIZE], from[DROVE_SPEC_SIZE], test[DROVE_SPEC_WITH_LABEL_SIZE];
     const drove_shard shard = drove__ranks_shard(config, workers);
     const bool is_table = like != NULL && like->storage->schema != NULL;
     const drove_storage *of_table = is_table ? like->storage : NULL;
-    DROVE_TRY(drove__problem_specs(&config->opt, data, test));
+    DROVE_TRY(drove__problem_specs(config, data, test));
     memcpy(from, data, sizeof from);
-    DROVE_TRY(drove__disk_open(config, problem, workers, of_table, from, sizeof from, test));
+    DROVE_TRY(drove__disk_open(config, problem, workers, of_table, from, sizeof from, test, cb));
     drove_status status = problem->stream != NULL
-                              ? check_labels(&config->opt, problem->train, true)
-                              : drove__problem_read(&config->opt, &shard, of_table, &problem->train,
+                              ? check_labels(config->problem.data, problem->train, true)
+                              : drove__problem_read(config, &shard, of_table, &problem->train,
                                                     &problem->test, &problem->n_train_whole);
     if (status != DROVE_OK || like == NULL) return status;
     DROVE_TRY(match_origins(problem, like->storage));
@@ -184,13 +184,13 @@ static drove_status read_data(const drove_config *config, drove_problem *problem
 /* --model may name another model by now; a resumed run's own folder has the one that it read. */
 static const char *model_to_go_on_from(const drove_config *config)
 {
-    const char *own = config->opt.resume;
-    return own[0] != '\0' && drove__modelpath_is_run(own) ? own : config->opt.model;
+    const char *own = config->files.resume;
+    return own != NULL && drove__modelpath_is_run(own) ? own : config->problem.model;
 }
 
 /* All workers read all data, in no order: its pages lie on all the nodes where workers run. */
 drove_status drove__problem_open(const drove_config *config, drove_problem *problem,
-                                 const drove_workers *workers)
+                                 const drove_workers *workers, const drove_callbacks *cb)
 {
     if (problem->given != NULL) {
         DROVE_TRY(drove__data_view(problem->given, &problem->train));
@@ -200,20 +200,21 @@ drove_status drove__problem_open(const drove_config *config, drove_problem *prob
     drove_modelfile file = {0};
     drove_storage storage;
     drove_data like;
-    const bool goes_on = drove__names_model_file(config->opt.model);
+    const bool goes_on = drove__names_model_file(config->problem.model);
     drove_status status = DROVE_OK;
     drove__topo_spread_memory(workers->topo, workers->place, workers->plan.n_workers);
     if (goes_on)
         status =
-            drove__modelfile_load_with(model_to_go_on_from(config), &config->opt.custom, &file);
+            drove__modelfile_load_with(model_to_go_on_from(config), config->problem.custom, &file);
     if (goes_on && status == DROVE_OK) drove__modelfile_describe(&file, &storage, &like);
-    if (status == DROVE_OK) status = read_data(config, problem, workers, goes_on ? &like : NULL);
+    if (status == DROVE_OK)
+        status = read_data(config, problem, workers, goes_on ? &like : NULL, cb);
     drove__modelfile_fini(&file);
     drove__topo_spread_memory(workers->topo, NULL, 0);
     DROVE_TRY(status);
     /* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the
      * same loss. */
-    const char *text = config->opt.class_weight;
+    const char *text = config->problem.class_weight;
     if (*text != '\0' && drove__ranks_hold_shards(config, workers))
         return drove__fail(DROVE_E_ARG,
                            "--class-weight %.80s: expected --shard whole, as a rank with a part of "
@@ -224,15 +225,16 @@ drove_status drove__problem_open(const drove_config *config, drove_problem *prob
 }
 
 static drove_status load_start(const drove_config *config, drove_problem *problem,
-                               const drove_model_io *io, float **theta)
+                               const drove_model_io *io, float **theta, const drove_callbacks *cb)
 {
     drove_modelfile file;
     char path[DROVE_TEXT_SIZE + 32];
     const char *model = model_to_go_on_from(config);
     DROVE_TRY(drove_model_find(model, path, sizeof path));
-    if (strcmp(path, model) != 0) drove__run_say(config, "model: %s", path);
-    DROVE_TRY(drove__modelfile_load_with(path, &config->opt.custom, &file));
-    drove_status status = drove__modelfile_check(&config->opt, file.model);
+    if (strcmp(path, model) != 0) drove__run_say(cb, "model: %s", path);
+    DROVE_TRY(drove__modelfile_load_with(path, config->problem.custom, &file));
+    const drove_modelfile_wanted wanted = drove__config_of_model(config);
+    drove_status status = drove__modelfile_check(&wanted, file.model);
     if (status != DROVE_OK) {
         drove__modelfile_fini(&file);
         return status;
@@ -246,7 +248,7 @@ static drove_status load_start(const drove_config *config, drove_problem *proble
             DROVE_E_SHAPE,
             "%s: expected the table that this model was trained on: the same columns, "
             "categories and fill values",
-            config->opt.model);
+            config->problem.model);
     }
     bool is_mapped = problem->input != NULL; /* else what counts is what is left of an image */
     size_t n_inputs = is_mapped ? problem->input->storage->n_features : io->n_features;
@@ -255,13 +257,13 @@ static drove_status load_start(const drove_config *config, drove_problem *proble
     size_t n_values_wanted = file.io.n_values > 0 ? file.io.n_values : 1;
     if (n_values != n_values_wanted) {
         status = drove__fail(DROVE_E_SHAPE, "%s: expected data of %zu values, found %zu",
-                             config->opt.model, n_values_wanted, n_values);
+                             config->problem.model, n_values_wanted, n_values);
     } else if (n_wanted != n_inputs || file.io.n_classes != io->n_classes ||
                !file.io.is_multi_label != !io->is_multi_label) {
-        status =
-            drove__fail(DROVE_E_SHAPE,
-                        "%s: expected data of %zu features and %zu classes, found %zu and %zu",
-                        config->opt.model, n_wanted, file.io.n_classes, n_inputs, io->n_classes);
+        status = drove__fail(DROVE_E_SHAPE,
+                             "%s: expected data of %zu features and %zu classes, found %zu and %zu",
+                             config->problem.model, n_wanted, file.io.n_classes, n_inputs,
+                             io->n_classes);
     } else {
         problem->model = file.model;
         *theta = file.theta;
@@ -273,12 +275,12 @@ static drove_status load_start(const drove_config *config, drove_problem *proble
 }
 
 /* The parts of the model's file that are not done, a message for each line. */
-static void say_model_notes(const drove_problem *problem, const drove_config *config)
+static void say_model_notes(const drove_problem *problem, const drove_callbacks *cb)
 {
     const char *line = problem->model->notes;
     while (line != NULL && *line != '\0') {
         int n = (int)strcspn(line, "\n");
-        drove__run_say(config, "model: %.*s", n, line);
+        drove__run_say(cb, "model: %.*s", n, line);
         line += n + (line[n] == '\n');
     }
     /* classes that other tools, which sort folders as texts, number otherwise */
@@ -287,7 +289,7 @@ static void say_model_notes(const drove_problem *problem, const drove_config *co
     for (size_t c = 1; c < s->n_classes; c++) {
         if (strcmp(s->class_name[c - 1], s->class_name[c]) < 0) continue;
         drove__run_say(
-            config,
+            cb,
             "model: its outputs are taken for the classes in the order of their numbers, "
             "%s before %s: ?order=text has that of their names as texts, as torchvision's "
             "ImageFolder numbers them",
@@ -306,43 +308,82 @@ static drove_status check_custom(const drove_config *config, const drove_problem
         what = "layer";
         name = m->layer[l].ops->name;
     }
-    if (what == NULL || !drove__resolve_is_low(&config->opt)) return DROVE_OK;
+    if (what == NULL || !config->low.is_low) return DROVE_OK;
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "%s %s: it is the program's own and computes with floats: expected no low "
                        "--precision, found %s",
-                       what, name, config->opt.precision);
+                       what, name, config->low.precision);
 }
 
 drove_status drove__problem_model(const drove_config *config, drove_problem *problem,
-                                  const drove_workers *workers, float **theta)
+                                  const drove_workers *workers, float **theta,
+                                  const drove_callbacks *cb)
 {
     drove_model_io io = drove__data_io(problem->train);
-    io.custom = &config->opt.custom;
-    if (drove__names_model_file(config->opt.model)) {
-        DROVE_TRY(load_start(config, problem, &io, theta));
+    io.custom = config->problem.custom;
+    if (drove__names_model_file(config->problem.model)) {
+        DROVE_TRY(load_start(config, problem, &io, theta, cb));
         problem->is_given = true;
-        problem->model->factors = drove__precision_factors(config->opt.precision);
+        problem->model->factors = drove__precision_factors(config->low.precision);
         DROVE_TRY(check_custom(config, problem));
         return drove__run_check_memory(config, problem, workers);
     }
-    DROVE_TRY(drove__model_create(config->opt.model, config->opt.activation, config->opt.loss, &io,
-                                  &problem->model));
-    problem->model->factors = drove__precision_factors(config->opt.precision);
+    DROVE_TRY(drove__model_create(config->problem.model, config->problem.activation,
+                                  config->problem.loss, &io, &problem->model));
+    problem->model->factors = drove__precision_factors(config->low.precision);
     DROVE_TRY(check_custom(config, problem));
-    say_model_notes(problem, config);
+    say_model_notes(problem, cb);
     DROVE_TRY(drove__run_check_memory(config, problem, workers));
     *theta = drove__alloc(problem->model->n_params, sizeof **theta);
     if (*theta == NULL)
         return drove__fail_nomem("the model's parameters",
                                  problem->model->n_params * sizeof **theta);
-    const char *file = drove__pytorch_file(config->opt.init),
-               *init = file == NULL ? config->opt.init : "";
+    const char *file = drove__pytorch_file(config->problem.init),
+               *init = file == NULL ? config->problem.init : "";
     problem->is_given = file != NULL || (init[0] == '\0' && problem->model->initial != NULL);
-    DROVE_TRY(drove__model_init(problem->model, init, config->opt.seed, *theta));
+    DROVE_TRY(drove__model_init(problem->model, init, config->seed, *theta));
     if (file == NULL) return DROVE_OK;
-    if (config->opt.resume[0] != '\0') return drove__pytorch_resume(*theta, problem->model);
+    if (config->files.resume != NULL) return drove__pytorch_resume(*theta, problem->model);
     DROVE_TRY(drove__pytorch_load(file, problem->train, *theta, problem->model));
-    return drove__model_init(problem->model, "", config->opt.seed, *theta);
+    return drove__model_init(problem->model, "", config->seed, *theta);
+}
+
+drove_status drove__problem_hold_out(const drove_config *config, drove_problem *problem,
+                                     const drove_workers *workers)
+{
+    const drove_until *u = &config->length.until;
+    const size_t n = problem->stream != NULL ? problem->n_train_whole : problem->train->n_rows;
+    double wanted = u->validation_is_part ? round(u->validation * (double)n) : u->validation;
+    if (u->validation == 0.0) return DROVE_OK;
+    if (drove__ranks_hold_shards(config, workers))
+        return drove__fail(DROVE_E_ARG,
+                           "--until validation: expected --shard whole, as ranks with parts of "
+                           "their own have no examples in common to hold out");
+    if (wanted < 1.0) wanted = 1.0;
+    if (wanted >= (double)n)
+        return drove__fail(DROVE_E_ARG,
+                           "--until validation: expected fewer than the %zu training examples, "
+                           "found %.0f",
+                           n, wanted);
+    if (problem->stream != NULL) {
+        /* Data on disk: a part of the examples that are held out already, or all of them. */
+        const size_t n_kept = drove__disk_held_rows(problem);
+        if (n_kept < 2)
+            return drove__fail(
+                DROVE_E_ARG, "--until validation: expected more --memory, which holds no examples "
+                             "besides those that are trained on");
+        if (wanted >= (double)n_kept) {
+            problem->validation = problem->kept;
+            problem->kept = NULL;
+            return DROVE_OK;
+        }
+        return drove__data_hold_out(problem->kept, wanted < 1.0 ? 1 : (size_t)wanted, config->seed,
+                                    &problem->validation);
+    }
+    DROVE_TRY(
+        drove__data_hold_out(problem->train, (size_t)wanted, config->seed, &problem->validation));
+    problem->n_train_whole = problem->train->n_rows;
+    return DROVE_OK;
 }
 
 drove_status drove__problem_describe(const drove_problem *problem,

@@ -6,8 +6,8 @@
 
 size_t drove__update_rows(const drove_config *config, const drove_problem *problem)
 {
-    return config->opt.batch < problem->train->n_rows ? (size_t)config->opt.batch
-                                                      : problem->train->n_rows;
+    return config->method.batch < problem->train->n_rows ? (size_t)config->method.batch
+                                                         : problem->train->n_rows;
 }
 
 static double gib(double bytes)

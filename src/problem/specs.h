@@ -2,7 +2,7 @@
 #ifndef DROVE_PROBLEM_SPECS_H
 #define DROVE_PROBLEM_SPECS_H
 
-#include "base/options.h"
+#include "config/config.h"
 
 /* --data with --label and --weights as keys. */
 enum { DROVE_SPEC_WITH_LABEL_SIZE = 7 * DROVE_TEXT_SIZE + 32 };
@@ -10,7 +10,7 @@ enum { DROVE_SPEC_SIZE = DROVE_SPEC_WITH_LABEL_SIZE + 16 }; /* and with &scale=a
 
 /* The specs of both: --data with --label and --weights as keys and the scaling that the run chooses
  * where it is not given; --test, "" or "split" as they are.  Errors: DROVE_E_ARG. */
-drove_status drove__problem_specs(const drove_options *opt, char data[DROVE_SPEC_SIZE],
+drove_status drove__problem_specs(const drove_config *config, char data[DROVE_SPEC_SIZE],
                                   char test[DROVE_SPEC_WITH_LABEL_SIZE]);
 
 #endif

@@ -11,8 +11,7 @@
 static bool is_wanted(const drove_config *config, const drove_problem *problem,
                       const drove_workers *workers)
 {
-    return !drove__resolve_is_classic(&config->opt) &&
-           problem->train->storage->y_kind == DROVE_Y_VALUE &&
+    return !config->is_classic && problem->train->storage->y_kind == DROVE_Y_VALUE &&
            problem->model->loss == &drove__loss_squared &&
            problem->model->initial == NULL && /* parameters in the targets' own units */
            !drove__ranks_hold_shards(config, workers) &&
@@ -93,7 +92,7 @@ drove_status drove__targets_standardise(const drove_config *config, drove_proble
     if (of_test != s) drove__targets_change(of_test, problem->target_shift, problem->target_scale);
     if (of_validation != s && of_validation != of_test)
         drove__targets_change(of_validation, problem->target_shift, problem->target_scale);
-    if (drove__names_model_file(config->opt.model))
+    if (drove__names_model_file(config->problem.model))
         drove__targets_map_in(drove__targets_layer(problem->model), problem->target_shift,
                               problem->target_scale, theta);
     return DROVE_OK;

@@ -213,13 +213,22 @@ typedef struct drove_importance_facts {
     const drove_importance_column *column;            /* the largest first */
 } drove_importance_facts;
 
-typedef struct drove_facts {
-    const drove_options     *opt;
-    const drove_option_info *option; /* [n_options] the table of opt's fields */
+typedef struct drove_said_facts {
+    const drove_options     *options; /* choices included */
+    const drove_option_info *option;  /* [n_options] the table of their values */
     size_t                   n_options;
-    drove_progress           progress;        /* now: at an evaluation, or at the end */
-    double                   validation_loss; /* NaN: no validation examples */
-    uint64_t                 train_ns;
+    const char              *data, *rule, *schedule, *rounding;
+    const char              *out, *record; /* NULL: none; record: also of --replay */
+    char                     until[DROVE_TEXT_SIZE], prefetch[DROVE_TEXT_SIZE];
+    double                   lr;
+    uint64_t                 seed;
+} drove_said_facts;
+
+typedef struct drove_facts {
+    drove_said_facts said;
+    drove_progress   progress;        /* now: at an evaluation, or at the end */
+    double           validation_loss; /* NaN: no validation examples */
+    uint64_t         train_ns;
 
     unsigned            n_workers;
     bool                is_repeatable; /* the same options give the same bits again */

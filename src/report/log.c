@@ -17,11 +17,11 @@ enum { LOG_DIGITS = 9 };
  * they typed it, 17 are enough for any number. */
 static int exact_digits(const drove_facts *f)
 {
-    const drove_option_info *info = f->option;
-    for (size_t i = 0; i < f->n_options; i++) {
+    const drove_option_info *info = f->said.option;
+    for (size_t i = 0; i < f->said.n_options; i++) {
         char text[40];
         if (info[i].kind != DROVE_OPTION_REAL) continue;
-        double value = *(const double *)drove__options_field(f->opt, &info[i]);
+        double value = *(const double *)drove__options_field(f->said.options, &info[i]);
         snprintf(text, sizeof text, "%.15g", value);
         if (strtod(text, NULL) != value) return 17;
     }
@@ -30,10 +30,10 @@ static int exact_digits(const drove_facts *f)
 
 json_t *drove__report_options_json(const drove_facts *f)
 {
-    const drove_option_info *info = f->option;
+    const drove_option_info *info = f->said.option;
     json_t *object = json_object();
-    for (size_t i = 0; i < f->n_options; i++) {
-        const void *field = drove__options_field(f->opt, &info[i]);
+    for (size_t i = 0; i < f->said.n_options; i++) {
+        const void *field = drove__options_field(f->said.options, &info[i]);
         json_t *value = NULL;
         switch (info[i].kind) {
         case DROVE_OPTION_TEXT: value = json_string(field); break;

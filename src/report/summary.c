@@ -159,10 +159,10 @@ drove_status drove__report_json(const drove_facts *f, char **out)
         drove__json_set(&phases, drove__phase_names[p], drove__json_real(mean_s));
     }
     json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:I, s:s}", "strategy",
-                               f->strategy, "rule", f->opt->rule, "model", f->model, "data",
-                               f->opt->data, "workers", workers_json(f), "phases", phases, "batch",
-                               (json_int_t)f->update_rows, "lr", f->opt->lr, "seed",
-                               (json_int_t)f->opt->seed, "outcome", drove_outcome_name(f->outcome));
+                               f->strategy, "rule", f->said.rule, "model", f->model, "data",
+                               f->said.data, "workers", workers_json(f), "phases", phases, "batch",
+                               (json_int_t)f->update_rows, "lr", f->said.lr, "seed",
+                               (json_int_t)f->said.seed, "outcome", drove_outcome_name(f->outcome));
     set_numbers(f, &total, &object);
     drove__json_set(&object, "metrics", drove__report_metrics_json(f->metrics));
     drove__json_set(&object, "test_metrics", drove__report_metrics_json(f->test_metrics));
@@ -176,15 +176,14 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     drove__json_set(&object, "features",
                     f->features[0] != '\0' ? json_string(f->features) : json_null());
     drove__json_set(&object, "isa", json_string(f->isa));
-    drove__json_set(&object, "out",
-                    f->opt->out[0] != '\0' ? json_string(f->opt->out) : json_null());
+    drove__json_set(&object, "out", f->said.out != NULL ? json_string(f->said.out) : json_null());
     drove__json_set(&object, "repeatable", json_boolean(f->is_repeatable));
-    drove__json_set(&object, "prefetch", json_string(f->opt->prefetch));
+    drove__json_set(&object, "prefetch", json_string(f->said.prefetch));
     drove__json_set(&object, "prefetch_hardware", json_string(f->prefetch_hardware));
     const drove_precision_facts *p = &f->precision;
     drove__json_set(&object, "precision", p->is_there ? json_string(p->name) : json_null());
     if (p->is_there && p->is_words) {
-        drove__json_set(&object, "rounding", json_string(f->opt->rounding));
+        drove__json_set(&object, "rounding", json_string(f->said.rounding));
         drove__json_set(&object, "model_range", drove__json_real(p->model_range));
         drove__json_set(&object, "data_scale", drove__json_real(p->data_scale));
         drove__json_set(&object, "data_clamped", json_integer((json_int_t)p->data_clamped));

@@ -15,7 +15,7 @@ static void print_headline(const drove_facts *f, FILE *stream)
     switch (f->outcome) {
     case DROVE_REACHED: fprintf(stream, "Target reached"); break;
     case DROVE_FINISHED: fprintf(stream, "Finished"); break;
-    case DROVE_MISSED: fprintf(stream, "Target missed (--until %s)", f->opt->until); break;
+    case DROVE_MISSED: fprintf(stream, "Target missed (--until %s)", f->said.until); break;
     case DROVE_CRASHED:
         fprintf(stream, "Crashed: the loss became infinite or not a number (try a smaller --lr)");
         break;
@@ -66,10 +66,10 @@ static void print_precision(const drove_facts *f, const drove_totals *total, FIL
     }
     if (strncmp(p->name, "bf16", 4) == 0) {
         fprintf(stream, "  precision   products and parameters in bf16 (%s), rounding %s\n",
-                f->machine.gemm, f->opt->rounding);
+                f->machine.gemm, f->said.rounding);
         return;
     }
-    fprintf(stream, "  precision   %s, rounding %s", p->name, f->opt->rounding);
+    fprintf(stream, "  precision   %s, rounding %s", p->name, f->said.rounding);
     if (p->model_range > 0.0) {
         fprintf(stream, ", parameters up to %.3g, %s writes saturated", p->model_range,
                 drove__report_grouped((double)total->clamped));
@@ -81,8 +81,8 @@ static void print_tuning(const drove_facts *f, FILE *stream)
 {
     const drove_tuning_facts *t = &f->tuning;
     if (!t->is_there) return;
-    fprintf(stream, "  chosen      %s, step size %.4g, schedule %s", f->opt->rule, f->opt->lr,
-            f->opt->schedule);
+    fprintf(stream, "  chosen      %s, step size %.4g, schedule %s", f->said.rule, f->said.lr,
+            f->said.schedule);
     if (t->n_trials > 0)
         fprintf(stream, "; %u trials of %s updates in %.1f s", t->n_trials,
                 drove__report_grouped((double)t->trial_updates), t->trials_s);
@@ -157,9 +157,9 @@ static void print_speed(const drove_facts *f, FILE *stream)
                 part->n, part->n == 1 ? "" : "s", part->copies_bytes / 1e6,
                 part->fits ? "fit" : "do not fit", part->fast_bytes / 1e6, part->fast_name);
     }
-    if (strcmp(f->opt->prefetch, "on") != 0) {
+    if (strcmp(f->said.prefetch, "on") != 0) {
         fprintf(stream, "  prefetch    %s asked; the processor's prefetchers: %s\n",
-                f->opt->prefetch, f->prefetch_hardware);
+                f->said.prefetch, f->prefetch_hardware);
     }
     if (f->n_workers > 1) {
         fprintf(stream, "  staleness   mean %.2f, 99 %% within %llu, largest %llu; %s dropped\n",
@@ -173,9 +173,8 @@ static void print_speed(const drove_facts *f, FILE *stream)
 static void print_files(const drove_facts *f, FILE *stream)
 {
     char folder[2 * DROVE_TEXT_SIZE];
-    const char *out = f->opt->out;
-    if (out[0] == '\0') return;
-    drove__print_word(out, folder, sizeof folder);
+    if (f->said.out == NULL) return;
+    drove__print_word(f->said.out, folder, sizeof folder);
     if (f->outcome != DROVE_CRASHED)
         fprintf(stream,
                 "\n  use it      drove predict %s --data FILE\n"
@@ -200,8 +199,8 @@ static void print_repeatable(const drove_facts *f, FILE *stream)
 {
     const drove_strategy_facts *s = &f->strategy_choice;
     if (f->is_repeatable) return;
-    const char *record = f->opt->record[0] != '\0' ? f->opt->record : f->opt->replay;
-    if (record[0] != '\0') {
+    const char *record = f->said.record;
+    if (record != NULL) {
         char word[2 * DROVE_TEXT_SIZE];
         fprintf(stream, "  repeatable  drove train --replay %s repeats this run bit for bit\n",
                 drove__print_word(record, word, sizeof word));

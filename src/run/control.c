@@ -9,6 +9,7 @@
 #include "loop/evaluation.h"
 #include "loop/host.h"
 #include "files/output.h"
+#include "values/interrupt.h"
 #include "values/progress.h"
 #include "values/ranks.h"
 #include "files/recording.h"
@@ -37,13 +38,14 @@ static double seconds(uint64_t ns)
     return (double)ns * 1e-9;
 }
 
-static void show_progress(drove_run *run, uint64_t train_ns)
+static void show_progress(const drove_config *config, const drove_workers *workers,
+                          drove_state *state, uint64_t train_ns, const drove_callbacks *cb)
 {
-    run->output.shown_ns = drove__clock_now(run->workers.loop->clock);
-    if (run->config.cb.progress == NULL) return;
+    state->display.shown_ns = drove__clock_now(workers->loop->clock);
+    if (cb->progress == NULL) return;
     drove_progress p;
-    drove__run_progress(run, train_ns, 0, &p);
-    run->config.cb.progress(run->config.cb.context, &p);
+    drove__run_progress(config, workers, state, train_ns, &p);
+    cb->progress(cb->context, &p);
 }
 
 /* ---- evaluation ---- */
@@ -57,7 +59,7 @@ static uint64_t batches_for(const drove_workers *workers, double epochs)
 /* Batches between two planned evaluations; not always a whole number. */
 static double batches_between(const drove_config *config, const drove_workers *workers)
 {
-    return fmax(config->opt.eval_every * (double)workers->loop->order.per_epoch, 1.0);
+    return fmax(config->length.eval_every * (double)workers->loop->order.per_epoch, 1.0);
 }
 
 /* Batch number at which the next evaluation stands: a whole number of rounds. */
@@ -82,25 +84,21 @@ static drove_status check_parameters(const drove_problem *problem, const drove_w
     return DROVE_OK;
 }
 
-static drove_status keep_best(drove_run *run)
+/* True if the loss is the best so far, whose parameters are kept then.  The place of a signal must
+ * not decide which they are. */
+static bool is_best(const drove_problem *problem, drove_state *state)
 {
-    drove_standing *st = &run->state.standing;
+    drove_standing *st = &state->standing;
     /* Test examples choose nothing: they say how good what was chosen is. */
-    const double loss = run->problem.validation != NULL ? st->validation_loss : st->loss;
+    const double loss = problem->validation != NULL ? st->validation_loss : st->loss;
     st->since_best++;
     if (loss < st->patience_loss) {
         st->patience_loss = loss;
         st->since_best = 0;
     }
-    /* The place of a signal must not decide which parameters are the best. */
-    if (!(loss < st->best_loss) || run->state.outcome == DROVE_INTERRUPTED) return DROVE_OK;
+    if (!(loss < st->best_loss) || state->outcome == DROVE_INTERRUPTED) return false;
     st->best_loss = loss;
-    /* If nobody will ask for it, its pages stay untouched. */
-    if (run->output.log == NULL && run->problem.validation == NULL) return DROVE_OK;
-    const float *theta;
-    DROVE_TRY(drove__run_theta(&run->problem, &run->workers, &run->state, &theta));
-    memcpy(run->state.best, theta, run->problem.model->n_params * sizeof *run->state.best);
-    return drove__output_best(run);
+    return true;
 }
 
 /* Loss at the present parameters on data, by all workers of all ranks; n_rows 0: all rows. */
@@ -132,22 +130,25 @@ static drove_status score_part(const drove_problem *problem, const drove_workers
     return DROVE_OK;
 }
 
-static drove_status score_all(drove_run *run)
+/* n_rows: of the training data; 0: all. */
+static drove_status score_all(const drove_problem *problem, const drove_workers *workers,
+                              drove_state *state, size_t n_rows)
 {
-    drove_standing *st = &run->state.standing;
-    DROVE_TRY(score_part(&run->problem, &run->workers, &run->state, run->problem.train,
-                         drove__ranks_part(&run->config, &run->workers), &st->loss, &st->accuracy));
-    DROVE_TRY(score_part(&run->problem, &run->workers, &run->state, run->problem.validation, 0,
-                         &st->validation_loss, &st->validation_accuracy));
-    return score_part(&run->problem, &run->workers, &run->state, run->problem.test, 0,
-                      &st->test_loss, &st->test_accuracy);
+    drove_standing *st = &state->standing;
+    DROVE_TRY(
+        score_part(problem, workers, state, problem->train, n_rows, &st->loss, &st->accuracy));
+    DROVE_TRY(score_part(problem, workers, state, problem->validation, 0, &st->validation_loss,
+                         &st->validation_accuracy));
+    return score_part(problem, workers, state, problem->test, 0, &st->test_loss,
+                      &st->test_accuracy);
 }
 
 static drove_status evaluate(drove_run *run)
 {
     drove_standing *st = &run->state.standing;
     bool are_finite;
-    DROVE_TRY(score_all(run));
+    DROVE_TRY(score_all(&run->problem, &run->workers, &run->state,
+                        drove__ranks_part(&run->config, &run->workers)));
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
     /* The first planned evaluation that is still to come. */
@@ -171,24 +172,30 @@ static drove_status evaluate(drove_run *run)
                                    .updates = atomic_load(&run->workers.loop->sync->published),
                                    .met = true};
     }
-    if (is_finite) DROVE_TRY(keep_best(run));
+    /* The best parameters; if nobody will ask for them, their pages stay untouched. */
+    const bool is_asked = run->output.log != NULL || run->problem.validation != NULL;
+    if (is_finite && is_best(&run->problem, &run->state) && is_asked) {
+        const float *theta;
+        DROVE_TRY(drove__run_theta(&run->problem, &run->workers, &run->state, &theta));
+        memcpy(run->state.best, theta, run->problem.model->n_params * sizeof *run->state.best);
+        if (run->output.log != NULL)
+            DROVE_TRY(drove__output_best(&run->config, &run->problem, &run->state));
+    }
     drove_progress p;
-    drove__run_progress(run, st->train_ns, 1, &p);
-    if (run->config.cb.evaluated != NULL) run->config.cb.evaluated(run->config.cb.context, &p);
+    drove__run_progress(&run->config, &run->workers, &run->state, st->train_ns, &p);
+    p.evaluated = 1;
+    if (run->output.cb.evaluated != NULL) run->output.cb.evaluated(run->output.cb.context, &p);
     return drove__output_evaluation(run, &p);
 }
 
 /* ---- when to stop ---- */
 
-static bool target_met(const drove_config *config, const drove_problem *problem,
-                       const drove_state *state)
+static bool target_met(const drove_until *until, const drove_standing *st)
 {
-    const drove_standing *st = &state->standing;
-    double goal =
-        config->until.loss_is_relative ? config->until.loss * st->loss_initial : config->until.loss;
-    double accuracy = problem->test != NULL ? st->test_accuracy : st->accuracy;
+    const double goal = until->loss_is_relative ? until->loss * st->loss_initial : until->loss;
+    const double accuracy = isnan(st->test_accuracy) ? st->accuracy : st->test_accuracy;
     /* comparisons with NaN are false, and these raise nothing */
-    return islessequal(st->loss, goal) || isgreaterequal(accuracy, config->until.accuracy);
+    return islessequal(st->loss, goal) || isgreaterequal(accuracy, until->accuracy);
 }
 
 /* Below limit: what lost workers left to others, or a rank that is behind has not begun. */
@@ -202,29 +209,31 @@ static bool budget_used(const drove_config *config, const drove_workers *workers
                         const drove_state *state)
 {
     if (!drove__replay_goes_on(workers)) return true;
-    const uint64_t limit = batches_for(workers, config->until.epochs);
+    const uint64_t limit = batches_for(workers, config->length.until.epochs);
     bool all_given = atomic_load(&workers->loop->source->next) >= limit;
     if (workers->repeating != NULL) all_given = false; /* the record says where it ends */
     return (all_given && !has_undone(workers, limit)) ||
-           atomic_load(&workers->loop->sync->published) >= config->until.updates ||
-           seconds(state->standing.train_ns) >= config->until.seconds ||
-           (config->until.patience > 0 && state->standing.since_best >= config->until.patience);
+           atomic_load(&workers->loop->sync->published) >= config->length.until.updates ||
+           seconds(state->standing.train_ns) >= drove__run_most_seconds(config, workers) ||
+           (config->length.until.patience > 0 &&
+            state->standing.since_best >= config->length.until.patience);
 }
 
-static bool run_is_over(drove_run *run)
+static bool run_is_over(const drove_config *config, const drove_workers *workers,
+                        drove_state *state)
 {
-    run->state.signal_number = run->workers.ranks.n > 1 ? run->workers.ranks.signal_number
-                                                        : drove__run_signal(&run->state);
-    if (atomic_load(&run->workers.loop->nonfinite)) {
-        run->state.outcome = DROVE_CRASHED;
-    } else if (target_met(&run->config, &run->problem, &run->state)) {
-        run->state.outcome = DROVE_REACHED;
-    } else if (run->state.signal_number != 0) {
-        run->state.outcome = DROVE_INTERRUPTED;
-    } else if (budget_used(&run->config, &run->workers, &run->state)) {
-        run->state.outcome =
-            drove__until_has_target(&run->config.until) ? DROVE_MISSED : DROVE_FINISHED;
-        drove__replay_outcome(&run->workers, &run->state);
+    state->signal_number =
+        workers->ranks.n > 1 ? workers->ranks.signal_number : drove__run_signal(&state->interrupt);
+    if (atomic_load(&workers->loop->nonfinite)) {
+        state->outcome = DROVE_CRASHED;
+    } else if (target_met(&config->length.until, &state->standing)) {
+        state->outcome = DROVE_REACHED;
+    } else if (state->signal_number != 0) {
+        state->outcome = DROVE_INTERRUPTED;
+    } else if (budget_used(config, workers, state)) {
+        state->outcome =
+            drove__until_has_target(&config->length.until) ? DROVE_MISSED : DROVE_FINISHED;
+        drove__replay_outcome(workers, state);
     } else {
         return false;
     }
@@ -260,35 +269,38 @@ static uint64_t batches_for_updates(const drove_workers *workers, uint64_t updat
 static uint64_t next_save_batch(const drove_config *config, const drove_workers *workers,
                                 const drove_state *state)
 {
-    return add_capped(state->save.done_batches, batches_for(workers, config->save_every.amount));
+    return add_capped(state->save.done_batches,
+                      batches_for(workers, config->length.save_every.amount));
 }
 
 static uint64_t next_save_update(const drove_config *config, const drove_state *state)
 {
-    return add_capped(state->save.done_updates, config->save_every.updates);
+    return add_capped(state->save.done_updates, config->length.save_every.updates);
 }
 
 static uint64_t next_save_ns(const drove_config *config, const drove_state *state)
 {
-    return add_capped(state->save.done_ns, ns_of(config->save_every.amount));
+    return add_capped(state->save.done_ns, ns_of(config->length.save_every.amount));
 }
 
-/* One stretch, up to batch `limit`, a signal, the budget of seconds or the next save by clock. */
-static drove_status train_until(drove_run *run, uint64_t limit)
+/* One stretch, up to batch `limit`, a signal, most_s of training or the next save by clock. */
+static drove_status train_until(const drove_config *config, drove_workers *workers,
+                                drove_state *state, uint64_t limit, double most_s,
+                                const drove_callbacks *cb)
 {
-    drove_standing *st = &run->state.standing;
-    const drove_clock *clock = run->workers.loop->clock;
-    drove_source *from = run->workers.loop->source;
-    drove_host *host = run->workers.loop->host;
-    uint64_t last_ns = ns_of(run->config.until.seconds);
-    if (run->config.save_every.unit == DROVE_SAVE_SECONDS)
-        last_ns = least(last_ns, next_save_ns(&run->config, &run->state));
-    if (run->workers.ranks.rank != 0) last_ns = UINT64_MAX;   /* the clock is that of rank 0 */
-    if (run->workers.repeating != NULL) last_ns = UINT64_MAX; /* the record says where it ends */
-    DROVE_TRY(drove__ranks_ready(&run->workers));
-    drove__replay_stretch(&run->config, &run->workers, &limit);
-    run->output.rate_examples = drove__run_examples(&run->workers);
-    run->output.rate_ns = st->train_ns;
+    drove_standing *st = &state->standing;
+    const drove_clock *clock = workers->loop->clock;
+    drove_source *from = workers->loop->source;
+    drove_host *host = workers->loop->host;
+    uint64_t last_ns = ns_of(most_s);
+    if (config->length.save_every.unit == DROVE_SAVE_SECONDS)
+        last_ns = least(last_ns, next_save_ns(config, state));
+    if (workers->ranks.rank != 0) last_ns = UINT64_MAX;   /* the clock is that of rank 0 */
+    if (workers->repeating != NULL) last_ns = UINT64_MAX; /* the record says where it ends */
+    DROVE_TRY(drove__ranks_ready(workers));
+    drove__replay_stretch(workers, &limit);
+    state->display.rate_examples = drove__run_examples(workers);
+    state->display.rate_ns = st->train_ns;
     uint64_t start = drove__clock_now(clock);
     uint64_t deadline =
         last_ns == UINT64_MAX
@@ -296,45 +308,45 @@ static drove_status train_until(drove_run *run, uint64_t limit)
             : add_capped(start, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     bool halted = false;
     from->train_ns = st->train_ns;
-    uint64_t most_updates = run->config.until.updates; /* at which the stretch has to end */
-    if (run->config.save_every.unit == DROVE_SAVE_UPDATES)
-        most_updates = least(most_updates, next_save_update(&run->config, &run->state));
+    uint64_t most_updates = config->length.until.updates; /* at which the stretch has to end */
+    if (config->length.save_every.unit == DROVE_SAVE_UPDATES)
+        most_updates = least(most_updates, next_save_update(config, state));
     from->ops->open(from, limit, most_updates);
-    if (run->problem.stream != NULL)
-        drove__stream_seek(run->problem.stream, run->workers.loop->order.batch,
+    if (workers->loop->stream != NULL)
+        drove__stream_seek(workers->loop->stream, workers->loop->order.batch,
                            atomic_load(&from->next));
-    run->state.theta_is_current = false;
+    state->theta_is_current = false;
     host->ops->go(host, DROVE_DO_TRAIN);
     for (;;) {
         uint64_t now = drove__clock_now(clock);
         if (host->ops->wait(host, halted ? now + TICK_NS : least(now + TICK_NS, deadline))) break;
         now = drove__clock_now(clock);
-        if (!halted && (drove__run_signal(&run->state) != 0 || now >= deadline)) {
-            drove__loop_halt(run->workers.loop);
+        if (!halted && (drove__run_signal(&state->interrupt) != 0 || now >= deadline)) {
+            drove__loop_halt(workers->loop);
             halted = true;
         }
         if (from->ops->check != NULL) (void)from->ops->check(from); /* says who is lost */
-        show_progress(run, st->train_ns + now - start);
+        show_progress(config, workers, state, st->train_ns + now - start, cb);
     }
     uint64_t end = drove__clock_now(clock);
     st->train_ns += end - start;
-    if (end - run->output.shown_ns >= TICK_NS)
-        show_progress(run, st->train_ns); /* stretches are short */
+    if (end - state->display.shown_ns >= TICK_NS)
+        show_progress(config, workers, state, st->train_ns, cb); /* stretches are short */
     if (from->ops->settle != NULL) from->ops->settle(from);
     /* Saturations at the meeting of the replicas count for the first worker. */
-    drove_sync *sync = run->workers.loop->sync;
+    drove_sync *sync = workers->loop->sync;
     (void)sync->ops->peek(sync); /* the replicas meet for the last time */
-    run->workers.loop->worker[0].trace.clamped += sync->n_clamped;
+    workers->loop->worker[0].trace.clamped += sync->n_clamped;
     sync->n_clamped = 0;
-    run->workers.ranks.signal_number = drove__run_signal(&run->state);
+    workers->ranks.signal_number = drove__run_signal(&state->interrupt);
     DROVE_TRY(host->ops->status(host));
-    return drove__ranks_parked(&run->workers, &run->state);
+    return drove__ranks_parked(workers, state);
 }
 
 static bool save_is_due(const drove_config *config, const drove_workers *workers,
                         const drove_state *state, bool evaluated)
 {
-    switch (config->save_every.unit) {
+    switch (config->length.save_every.unit) {
     case DROVE_SAVE_NEVER: return false;
     case DROVE_SAVE_EVAL: return evaluated;
     case DROVE_SAVE_EPOCHS:
@@ -356,19 +368,19 @@ static drove_status save(drove_run *run)
     run->state.save.done_updates = atomic_load(&run->workers.loop->sync->published);
     run->state.save.done_ns = run->state.standing.train_ns;
     DROVE_TRY(drove__output_save(run));
-    run->state.save.is_there = run->config.opt.out[0] != '\0';
+    run->state.save.is_there = run->config.files.out != NULL;
     return DROVE_OK;
 }
 
 static uint64_t next_stop(const drove_config *config, const drove_workers *workers,
                           const drove_state *state)
 {
-    uint64_t stop =
-        least(next_evaluation(config, workers, state), batches_for(workers, config->until.epochs));
-    stop = least(stop, batches_for_updates(workers, config->until.updates));
-    if (config->save_every.unit == DROVE_SAVE_EPOCHS)
+    uint64_t stop = least(next_evaluation(config, workers, state),
+                          batches_for(workers, config->length.until.epochs));
+    stop = least(stop, batches_for_updates(workers, config->length.until.updates));
+    if (config->length.save_every.unit == DROVE_SAVE_EPOCHS)
         stop = least(stop, next_save_batch(config, workers, state));
-    if (config->save_every.unit == DROVE_SAVE_UPDATES) {
+    if (config->length.save_every.unit == DROVE_SAVE_UPDATES) {
         stop = least(stop, batches_for_updates(workers, next_save_update(config, state)));
     }
     return stop;
@@ -380,14 +392,14 @@ static drove_status check_source(drove_run *run)
     drove_source *from = run->workers.loop->source;
     drove_status status = from->ops->check != NULL ? from->ops->check(from) : DROVE_OK;
     if (status == DROVE_OK) return DROVE_OK;
-    bool saves = run->config.opt.out[0] != '\0';
+    bool saves = run->config.files.out != NULL;
     char text[DROVE_ERROR_TEXT_SIZE];
     drove__error_copy(text);
     DROVE_TRY(save(run));
     return drove__fail(status, "%s; %s%s", text,
                        saves ? "the state is saved: drove train --resume "
                              : "nothing is saved without --out",
-                       saves ? run->config.opt.out : "");
+                       saves ? run->config.files.out : "");
 }
 
 /* The last workers may be lost in an evaluation too. */
@@ -405,14 +417,16 @@ static drove_status evaluate_if_due(drove_run *run, bool *evaluated)
 {
     drove_loop *loop = run->workers.loop;
     if (atomic_load(&loop->nonfinite))
-        DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->config));
+        DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->output.cb));
     *evaluated = atomic_load(&loop->nonfinite) ||
                  atomic_load(&loop->source->next) >=
                      next_evaluation(&run->config, &run->workers, &run->state);
     if (!*evaluated) return DROVE_OK;
     DROVE_TRY(evaluate_or_save(run));
-    if (!atomic_load(&loop->nonfinite)) return drove__stopping_evaluated(run, evaluated);
-    DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->config));
+    if (!atomic_load(&loop->nonfinite))
+        return drove__stopping_evaluated(&run->problem, &run->workers, &run->state, &run->output.cb,
+                                         evaluated);
+    DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->output.cb));
     *evaluated = atomic_load(&loop->nonfinite) != 0;
     return DROVE_OK;
 }
@@ -429,8 +443,9 @@ drove_status drove__run_sample_loss(const drove_problem *problem, const drove_wo
 
 drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, double *loss)
 {
-    run->config.until.seconds = seconds(run->state.standing.train_ns) + train_s;
-    DROVE_TRY(train_until(run, UINT64_MAX / 2));
+    const double end_s = seconds(run->state.standing.train_ns) + train_s;
+    DROVE_TRY(train_until(&run->config, &run->workers, &run->state, UINT64_MAX / 2, end_s,
+                          &run->output.cb));
     DROVE_TRY(check_source(run));
     if (run->workers.loop->sync->ops->parked != NULL)
         DROVE_TRY(run->workers.loop->sync->ops->parked(run->workers.loop->sync));
@@ -442,20 +457,25 @@ static drove_status control(drove_run *run)
     bool evaluated = true;
     if (run->state.standing.n_evaluations == 0) {
         DROVE_TRY(evaluate_or_save(run));
-        DROVE_TRY(drove__stopping_evaluated(run, &evaluated));
-    } else if (run_is_over(run)) {
-        drove__run_say_nothing_to_do(&run->config, &run->workers, &run->state);
+        DROVE_TRY(drove__stopping_evaluated(&run->problem, &run->workers, &run->state,
+                                            &run->output.cb, &evaluated));
+    } else if (run_is_over(&run->config, &run->workers, &run->state)) {
+        drove__run_say_nothing_to_do(&run->config, &run->workers, &run->state, &run->output.cb);
     } else {
-        drove__run_say_no_steps(&run->config, &run->workers);
+        drove__run_say_no_steps(&run->config, &run->workers, &run->output.cb);
     }
-    while (!run_is_over(run)) {
-        drove_status status = train_until(run, next_stop(&run->config, &run->workers, &run->state));
+    while (!run_is_over(&run->config, &run->workers, &run->state)) {
+        drove_status status =
+            train_until(&run->config, &run->workers, &run->state,
+                        next_stop(&run->config, &run->workers, &run->state),
+                        drove__run_most_seconds(&run->config, &run->workers), &run->output.cb);
         if (status != DROVE_OK)
-            return drove__run_record_failed(&run->config, &run->workers, &run->state, status);
+            return drove__run_record_failed(&run->workers, &run->state, status, &run->output.cb);
         DROVE_TRY(check_source(run));
         if (run->workers.loop->sync->ops->parked != NULL)
             DROVE_TRY(run->workers.loop->sync->ops->parked(run->workers.loop->sync));
-        DROVE_TRY(drove__run_record_parked(run));
+        const char *record = run->problem.given == NULL ? run->config.files.record : NULL;
+        DROVE_TRY(drove__run_record_parked(record, &run->workers, &run->state, &run->output.cb));
         DROVE_TRY(evaluate_if_due(run, &evaluated));
         if (save_is_due(&run->config, &run->workers, &run->state, evaluated)) DROVE_TRY(save(run));
     }
@@ -465,7 +485,7 @@ static drove_status control(drove_run *run)
          * continued from here evaluates where an unbroken one does. */
         drove_standing before = run->state.standing;
         DROVE_TRY(evaluate_or_save(run));
-        (void)run_is_over(run);
+        (void)run_is_over(&run->config, &run->workers, &run->state);
         run->state.standing.evaluation_slot = before.evaluation_slot;
         run->state.standing.since_best = before.since_best;
         run->state.standing.patience_loss = before.patience_loss;
@@ -473,8 +493,10 @@ static drove_status control(drove_run *run)
     /* The best parameters by the validation loss are the run's result. */
     if (drove__output_has_best(&run->problem, &run->state) && run->state.outcome != DROVE_CRASHED) {
         run->state.gives_best = true;
-        DROVE_TRY(score_all(run));
-        drove__run_say(&run->config, "result: the parameters with the best validation loss, %.4g",
+        DROVE_TRY(score_all(&run->problem, &run->workers, &run->state,
+                            drove__ranks_part(&run->config, &run->workers)));
+        drove__run_say(&run->output.cb,
+                       "result: the parameters with the best validation loss, %.4g",
                        run->state.standing.validation_loss);
     }
     return run->state.outcome == DROVE_CRASHED ? DROVE_OK : save(run);

@@ -19,8 +19,9 @@ drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, dou
 
 /* It is over as it is: why, and what would train on. */
 void drove__run_say_nothing_to_do(const drove_config *config, const drove_workers *workers,
-                                  const drove_state *state);
+                                  const drove_state *state, const drove_callbacks *cb);
 /* Its schedule has come to its end, so that its steps are next to nothing: what gives it others. */
-void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers);
+void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers,
+                             const drove_callbacks *cb);
 
 #endif

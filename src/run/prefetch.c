@@ -5,18 +5,20 @@
  */
 #include "run/prefetch.h"
 
+#include "values/say.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 static const char as_they_are[] = "; the prefetchers stay as they are";
 
-/* The reason, and what comes of it, to the caller of the run. */
-static void say(const drove_config *config, const char *reason, const char *so)
+/* The reason, and what comes of it. */
+static void say(const drove_config *config, const drove_callbacks *cb, const char *reason,
+                const char *so)
 {
-    char text[DROVE_TEXT_SIZE + DROVE_ERROR_TEXT_SIZE + 64];
-    if (config->cb.message == NULL) return;
-    snprintf(text, sizeof text, "--prefetch %s: %s%s", config->opt.prefetch, reason, so);
-    config->cb.message(config->cb.context, text);
+    char text[DROVE_TEXT_SIZE];
+    drove__run_say(cb, "--prefetch %s: %s%s", drove__config_text(config, "prefetch", text), reason,
+                   so);
 }
 
 /* pu[*n_out], the caller frees it; NULL: no memory. */
@@ -40,31 +42,32 @@ static int *processors(const drove_workers *workers, size_t *n_out)
     return pu;
 }
 
-void drove__run_prefetch_begin(const drove_config *config, drove_workers *workers)
+void drove__run_prefetch_begin(const drove_config *config, drove_workers *workers,
+                               const drove_callbacks *cb)
 {
     drove_prefetch_machine machine = drove__prefetch_machine();
     size_t n = 0;
     int *pu = processors(workers, &n);
     if (pu == NULL) {
-        say(config, "not enough memory for the list of processors", as_they_are);
+        say(config, cb, "not enough memory for the list of processors", as_they_are);
         return;
     }
-    if (drove__prefetch_wants_hardware_off(config->opt.prefetch)) {
+    if (config->machine.quiets_memory) {
         workers->holds_prefetch = drove__prefetch_hold_off(&machine, pu, n) == DROVE_OK;
-        if (!workers->holds_prefetch) say(config, drove_error_text(), as_they_are);
+        if (!workers->holds_prefetch) say(config, cb, drove_error_text(), as_they_are);
     }
     workers->prefetch_hardware = drove__prefetch_look(&machine, pu, n);
     free(pu);
 }
 
 void drove__run_prefetch_end(const drove_config *config, drove_workers *workers,
-                             const drove_state *state)
+                             const drove_state *state, const drove_callbacks *cb)
 {
     bool was_cut = false;
     if (!workers->holds_prefetch) return;
     workers->holds_prefetch = false;
     if (drove__prefetch_release(&was_cut) != DROVE_OK) {
-        say(config, drove_error_text(), "");
+        say(config, cb, drove_error_text(), "");
     }
     /* A signal that did not end the run has left a part of it with prefetchers, a part without. */
     if (was_cut && state->outcome != DROVE_INTERRUPTED)

@@ -6,8 +6,10 @@
 
 /* Switches the prefetchers of the workers' processors off if --prefetch says so; where that cannot
  * be done, a message says why, and they stay as they are.  Sets workers->prefetch_hardware. */
-void drove__run_prefetch_begin(const drove_config *config, drove_workers *workers);
+void drove__run_prefetch_begin(const drove_config *config, drove_workers *workers,
+                               const drove_callbacks *cb);
 void drove__run_prefetch_end(const drove_config *config, drove_workers *workers,
-                             const drove_state *state); /* puts them back as they were */
+                             const drove_state     *state,
+                             const drove_callbacks *cb); /* puts them back as they were */
 
 #endif

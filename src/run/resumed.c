@@ -33,7 +33,7 @@ static bool has_no_steps(const drove_workers *workers, double end)
 /* The same ramp up to another epoch, or a constant step. */
 static void offer_schedule(const drove_config *config, double end, char *into, size_t size)
 {
-    const char *schedule = config->opt.schedule;
+    const char *schedule = config->method.schedule;
     const size_t n_name = strcspn(schedule, ":");
     const bool is_ramp = strchr(schedule, '+') == NULL && (strncmp(schedule, "cosine:", 7) == 0 ||
                                                            strncmp(schedule, "linear:", 7) == 0);
@@ -46,7 +46,7 @@ static void describe_end(const drove_config *config, const drove_workers *worker
                          const drove_state *state, char *into, size_t size)
 {
     const drove_standing *st = &state->standing;
-    const drove_until *u = &config->until;
+    const drove_until *u = &config->length.until;
     if (state->outcome == DROVE_REACHED) snprintf(into, size, "the target is reached");
     else if (epochs_done(workers) >= u->epochs)
         snprintf(into, size, "%.4g epochs are done", epochs_done(workers));
@@ -60,27 +60,31 @@ static void describe_end(const drove_config *config, const drove_workers *worker
 }
 
 void drove__run_say_nothing_to_do(const drove_config *config, const drove_workers *workers,
-                                  const drove_state *state)
+                                  const drove_state *state, const drove_callbacks *cb)
 {
-    char end[64], schedule[DROVE_TEXT_SIZE + 32] = "";
+    char until[DROVE_TEXT_SIZE], end[64], schedule[DROVE_TEXT_SIZE + 32] = "";
     double next = fmax(ceil(2.0 * epochs_done(workers)), 1.0);
     if (state->outcome == DROVE_CRASHED || state->outcome == DROVE_INTERRUPTED) return;
     describe_end(config, workers, state, end, sizeof end);
     if (has_no_steps(workers, next)) offer_schedule(config, next, schedule, sizeof schedule);
-    drove__run_say(config,
+    drove__run_say(cb,
                    "--resume: nothing to do: %s (--until %s); to train on: --until epochs=%g%s%s",
-                   end, config->opt.until, next, *schedule != '\0' ? " " : "", schedule);
+                   end, drove__config_text(config, "until", until), next,
+                   *schedule != '\0' ? " " : "", schedule);
 }
 
-void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers)
+void drove__run_say_no_steps(const drove_config *config, const drove_workers *workers,
+                             const drove_callbacks *cb)
 {
     char schedule[DROVE_TEXT_SIZE + 32];
-    double now = epochs_done(workers), end = fmin(config->until.epochs, now + 1.0);
+    double now = epochs_done(workers), end = fmin(config->length.until.epochs, now + 1.0);
     if (!has_no_steps(workers, end)) return;
-    offer_schedule(config, isfinite(config->until.epochs) ? config->until.epochs : 2.0 * now,
+    offer_schedule(config,
+                   isfinite(config->length.until.epochs) ? config->length.until.epochs : 2.0 * now,
                    schedule, sizeof schedule);
-    drove__run_say(config,
+    drove__run_say(cb,
                    "--resume: the step size is %.2g from here on (--schedule %s), so that training "
                    "on changes next to nothing; %s gives it steps again",
-                   (double)drove__optim_eta(workers->optim, now), config->opt.schedule, schedule);
+                   (double)drove__optim_eta(workers->optim, now), config->method.schedule,
+                   schedule);
 }

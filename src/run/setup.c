@@ -5,7 +5,6 @@
 #endif
 #include "run/setup.h"
 
-#include "config/validate.h"
 #include "use/infer.h"
 #include "base/available.h"
 #include "base/cpu.h"
@@ -52,7 +51,7 @@ drove_status drove__setup_places(drove_workers *workers)
 
 /* Notes of the data's reader, and surprises of the machine. */
 static void say_notes(const drove_config *config, const drove_problem *problem,
-                      const drove_workers *workers)
+                      const drove_workers *workers, const drove_callbacks *cb)
 {
     const drove_storage *s = (problem->input != NULL ? problem->input : problem->train)->storage;
     /* How a table was understood, in a few lines. */
@@ -61,36 +60,36 @@ static void say_notes(const drove_config *config, const drove_problem *problem,
     if (schema != NULL) {
         /* The schema of a model that training goes on from counts no rows. */
         const uint64_t n_rows = schema->n_rows > 0 ? schema->n_rows : s->n_rows;
-        drove__run_say(config,
+        drove__run_say(cb,
                        "table: %zu column%s, %llu row%s, %zu feature%s (drove data info shows all)",
                        schema->n_columns, schema->n_columns == 1 ? "" : "s",
                        (unsigned long long)n_rows, n_rows == 1 ? "" : "s", schema->n_features,
                        schema->n_features == 1 ? "" : "s");
         for (unsigned i = 0; drove__schema_summary(schema, i, text, sizeof text); i++)
-            drove__run_say(config, "  %s", text);
+            drove__run_say(cb, "  %s", text);
     }
     const drove_plan *plan = &workers->plan;
-    bool is_procs = plan->host == DROVE_HOST_PROCS, is_listed = config->opt.workers[0] != '\0';
+    bool is_procs = plan->host == DROVE_HOST_PROCS, is_listed = config->machine.workers != NULL;
     if (problem->train->storage->notes[0] != '\0')
-        drove__run_say(config, "data: %s", problem->train->storage->notes);
+        drove__run_say(cb, "data: %s", problem->train->storage->notes);
     if (problem->test != NULL && problem->test->storage != problem->train->storage &&
         problem->test->storage->notes[0] != '\0') {
-        drove__run_say(config, "test data: %s", problem->test->storage->notes);
+        drove__run_say(cb, "test data: %s", problem->test->storage->notes);
     }
-    bool is_chosen = config->strategy_probe.reason != DROVE_STRATEGY_GIVEN;
-    bool is_asked = is_procs || (!is_listed && !config->words.uses_all_threads);
+    bool is_chosen = config->chosen.probe.reason != DROVE_STRATEGY_GIVEN;
+    bool is_asked = is_procs || (!is_listed && config->machine.n_threads != 0);
     if (is_asked && !is_chosen && plan->host != DROVE_HOST_RANKS && plan->partition.n == 0 &&
         plan->n_workers < plan->n_asked)
-        drove__run_say(config, "--strategy %s has one worker, whatever --%s says", plan->spec,
+        drove__run_say(cb, "--strategy %s has one worker, whatever --%s says", plan->spec,
                        is_procs ? "workers" : "threads");
-    drove__ranks_say(workers, config);
-    drove__virtual_say(workers, config);
+    drove__ranks_say(workers, cb);
+    drove__virtual_say(workers, cb);
     unsigned n_busy = 0;
     for (unsigned i = 0; i < plan->n_workers; i++)
         if (plan->worker[i].device == NULL) n_busy += plan->worker[i].n_cores;
     if (plan->host != DROVE_HOST_RANKS && n_busy > workers->machine.n_pus &&
         workers->repeating == NULL)
-        drove__run_say(config,
+        drove__run_say(cb,
                        "%u %s share %u processors: staleness and speed are those of time slices",
                        n_busy, is_procs && n_busy == plan->n_workers ? "processes" : "threads",
                        workers->machine.n_pus);
@@ -106,23 +105,23 @@ drove_status drove__run_prepare_precision(const drove_config *config, const drov
     if (loop->core_ops == &drove__engine_linear && drove__augment_is_on(&problem->train->augment)) {
         return drove__fail(DROVE_E_ARG,
                            "--precision %s: expected data without crop, pad and mirror",
-                           config->opt.precision);
+                           config->low.precision);
     }
     drove_prepare_options opt = {.model = problem->model,
                                  .kernels = &workers->kernels,
                                  .data = problem->train,
                                  .n_rows = problem->stream != NULL ? problem->n_train_whole : 0,
                                  .theta = theta,
-                                 .precision = config->opt.precision,
-                                 .rounding = config->opt.rounding,
-                                 .model_range = config->opt.model_range,
-                                 .eta = config->opt.lr,
-                                 .weight_decay = config->opt.weight_decay,
+                                 .precision = config->low.precision,
+                                 .rounding = config->low.rounding,
+                                 .model_range = config->low.model_range,
+                                 .eta = config->method.lr,
+                                 .weight_decay = config->method.weight_decay,
                                  .each = drove__update_rows(config, problem),
-                                 .seed = config->opt.seed,
-                                 .by_rule = !drove__words_rule_is_sgd(&config->opt),
+                                 .seed = config->seed,
+                                 .by_rule = strcmp(config->method.rule, "sgd") != 0,
                                  .reorder = drove__run_order(config, workers) == DROVE_ORDER_BLOCKS,
-                                 .hints = drove__prefetch_wants_hints(config->opt.prefetch)};
+                                 .hints = config->machine.hints};
     return loop->core_ops->prepare(&opt, &loop->shared);
 }
 
@@ -142,7 +141,7 @@ static drove_status setup_transport(const drove_config *config, const drove_prob
     DROVE_TRY(drove__transport_shared(workers->plan.n_workers, is_procs, n_most, &workers->kernels,
                                       workers->topo, workers->place, &workers->transport));
     /* The host of processes finds out sooner that one hangs, and which. */
-    workers->transport->timeout_s = config->opt.timeout * (is_procs ? 10.0 : 1.0);
+    workers->transport->timeout_s = config->exchange.timeout * (is_procs ? 10.0 : 1.0);
     return DROVE_OK;
 }
 
@@ -150,15 +149,15 @@ static drove_status setup_transport(const drove_config *config, const drove_prob
 static drove_status setup_spans(const drove_config *config, const drove_workers *workers)
 {
     const drove_plan *plan = &workers->plan;
-    bool is_kept = config->opt.out[0] != '\0' && plan->ops->layer_ready != NULL;
-    if (config->opt.timeline[0] == '\0' && !is_kept) return DROVE_OK;
+    bool is_kept = config->files.out != NULL && plan->ops->layer_ready != NULL;
+    if (config->files.timeline == NULL && !is_kept) return DROVE_OK;
     if (plan->host == DROVE_HOST_PROCS)
-        return config->opt.timeline[0] == '\0'
+        return config->files.timeline == NULL
                    ? DROVE_OK
                    : drove__fail(DROVE_E_ARG,
                                  "--timeline %s: expected workers of one process, found --workers "
                                  "%s",
-                                 config->opt.timeline, config->opt.workers);
+                                 config->files.timeline, config->machine.workers);
     DROVE_TRY(drove__spans_create(plan->n_workers, &workers->loop->spans));
     for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
         drove__spans_name(workers->loop->spans, i, plan->worker[i].name);
@@ -192,12 +191,12 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
     drove_loop *loop = workers->loop;
     drove_sync_options opt = {
         .spec = spec,
-        .backoff = config->opt.backoff,
+        .backoff = config->method.backoff,
         .n_workers = workers->plan.n_workers,
         .optim = workers->optim,
         .topo = workers->topo,
         .place = workers->place,
-        .seed = config->opt.seed,
+        .seed = config->seed,
         .is_deep = is_device,
         .part = loop->slices.slice,
         .n_parts = loop->slices.n,
@@ -205,7 +204,7 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
         .spans = loop->spans,
         .transport = workers->transport,
     };
-    drove__exchange_options(&config->opt, &opt);
+    drove__exchange_options(config, &opt);
     drove_params start = {.theta = (float *)(uintptr_t)theta};
     if (loop->shared == NULL)
         return drove__sync_create(workers->plan.ops, &opt, &start, &loop->sync);
@@ -228,16 +227,16 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
     if (any_rule)
         return drove__fail(DROVE_E_ARG,
                            "--precision %s: expected no --schedule by staleness, found %s",
-                           config->opt.precision, config->opt.schedule);
+                           config->low.precision, config->method.schedule);
     return drove__fail(DROVE_E_ARG,
                        "--precision %s: expected --rule sgd, no --clip and no --schedule by "
                        "staleness, found --rule %s --clip %g --schedule %s",
-                       config->opt.precision, config->opt.rule, config->opt.clip,
-                       config->opt.schedule);
+                       config->low.precision, config->method.rule, config->method.clip,
+                       config->method.schedule);
 }
 
-static drove_status setup_strategy(drove_config *config, const drove_problem *problem,
-                                   const drove_workers *workers, const float *theta)
+static drove_status setup_strategy(const drove_config *config, const drove_problem *problem,
+                                   drove_workers *workers, const float *theta)
 {
     drove_loop *loop = workers->loop;
     drove_spec spec;
@@ -274,7 +273,7 @@ static drove_status setup_strategy(drove_config *config, const drove_problem *pr
         return drove__fail(
             DROVE_E_ARG,
             "--strategy %s: expected the rule sgd without decay, clipping and staleness, found %s",
-            workers->plan.spec, config->opt.rule);
+            workers->plan.spec, config->method.rule);
     for (unsigned i = workers->plan.first_here; i < workers->plan.first_here + workers->plan.n_here;
          i++) {
         const drove_worker *w = &loop->worker[i];
@@ -304,19 +303,18 @@ static drove_status setup_alone(drove_run *run, float **theta)
                                     .back_epochs = NAN,
                                     .back_off = 1.0};
     run->state.standing = unknown;
-    DROVE_TRY(drove__options_validate_for(&run->config.opt, run->workers.ranks.n));
-    DROVE_TRY(drove__outname_choose(&run->config));
-    if (run->config.opt.resume[0] != '\0' && run->workers.ranks.rank == 0)
-        DROVE_TRY(drove__folder_claim(&run->config, &run->output));
-    run->workers.loop->core_ops =
-        drove__resolve_is_low(&run->config.opt) ? &drove__engine_linear : &drove__engine_host;
-    drove__choose_begin(&run->config, &run->state);
-    DROVE_TRY(drove__save_every_parse(run->config.opt.save_every, &run->config.save_every));
+    run->state.standing.recovers = run->config.is_tuned;
+    drove_config *config = &run->config;
+    drove_choice choice = {0};
+    DROVE_TRY(drove__outname_choose(config, &choice));
+    DROVE_TRY(drove__config_choose(config, &choice));
+    if (config->files.resume != NULL && run->workers.ranks.rank == 0)
+        DROVE_TRY(drove__folder_claim("resume", config->files.out, &run->output));
+    run->workers.loop->core_ops = config->low.is_low ? &drove__engine_linear : &drove__engine_host;
     drove_topo_facts facts;
     const drove_ranks *r = &run->workers.ranks;
-    const char *cap = run->config.opt.isa[0] != '\0' ? run->config.opt.isa : NULL;
-    DROVE_TRY(drovek_select(&run->workers.kernels, drove__cpu_features(), cap));
-    DROVE_TRY(drove__virtual_machine(&run->config, &run->workers, &run->workers.topo));
+    DROVE_TRY(drovek_select(&run->workers.kernels, drove__cpu_features(), config->machine.isa));
+    DROVE_TRY(drove__virtual_machine(config, &run->workers, &run->workers.topo));
     drove__topo_facts(run->workers.topo, &facts);
     const unsigned n_granted = drove__processors_available();
     const unsigned n_recorded =
@@ -332,44 +330,60 @@ static drove_status setup_alone(drove_run *run, float **theta)
                         .rank = r->rank,
                         .n_local = n_recorded > 1 ? n_recorded : r->n_local,
                         .local_rank = r->local_rank};
-    DROVE_TRY(drove__plan_make(&run->config.opt, &run->workers.machine, &drove__plan_registry,
+    const drove_plan_wanted wanted = drove__config_plan(config);
+    DROVE_TRY(drove__plan_make(&wanted, &run->workers.machine, &drove__plan_registry,
                                &run->workers.plan));
     DROVE_TRY(drove__replay_plan(&run->workers));
     DROVE_TRY(drove__setup_places(&run->workers));
+    const drove_callbacks *cb = &run->output.cb;
     const uint64_t begun_ns = drove__now_ns();
-    DROVE_TRY(drove__problem_open(&run->config, &run->problem, &run->workers));
+    DROVE_TRY(drove__problem_open(config, &run->problem, &run->workers, cb));
     run->state.beginning.data_ns = drove__now_ns() - begun_ns;
-    DROVE_TRY(drove__run_features(&run->config, &run->problem, &run->workers));
-    drove__choose_model(&run->config, &run->problem);
-    DROVE_TRY(drove__choose_lengths(&run->config, &run->problem, &run->workers));
-    DROVE_TRY(drove__problem_check_target(&run->config, &run->problem));
-    DROVE_TRY(drove__problem_model(&run->config, &run->problem, &run->workers, theta));
+    DROVE_TRY(drove__run_features(config, &run->problem, &run->workers, cb));
+    choice.n = 0;
+    drove__choose_model(config, &run->problem, &choice);
+    if (choice.n > 0)
+        drove__run_say(cb, "model: %s (wide sparse data; --model names another)",
+                       choice.setting[0].value);
+    DROVE_TRY(drove__config_choose(config, &choice));
+    choice.n = 0;
+    DROVE_TRY(drove__choose_until(config, &run->problem, &run->workers, &choice));
+    DROVE_TRY(drove__config_choose(config, &choice));
+    DROVE_TRY(drove__problem_hold_out(config, &run->problem, &run->workers));
+    choice.n = 0;
+    drove__choose_evaluations(config, &run->problem, &choice);
+    DROVE_TRY(drove__config_choose(config, &choice));
+    DROVE_TRY(drove__problem_check_target(config, &run->problem));
+    DROVE_TRY(drove__problem_model(config, &run->problem, &run->workers, theta, cb));
     /* Words of a network, or simulated ones, are another engine's than those of a linear model. */
-    if (drove__resolve_is_low(&run->config.opt) && (!drove__model_is_linear(run->problem.model) ||
-                                                    drove__fixed_is_own(run->config.opt.precision)))
+    if (config->low.is_low &&
+        (!drove__model_is_linear(run->problem.model) || drove__fixed_is_own(config->low.precision)))
         run->workers.loop->core_ops = &drove__engine_fixed;
-    DROVE_TRY(drove__choose_method(&run->config, &run->problem, &run->workers));
-    DROVE_TRY(drove__targets_standardise(&run->config, &run->problem, &run->workers, *theta));
-    return drove__ranks_check_model(&run->config, &run->problem, &run->workers);
+    choice.n = 0;
+    DROVE_TRY(drove__choose_method(config, &run->problem, &run->workers, &choice));
+    DROVE_TRY(drove__config_choose(config, &choice));
+    DROVE_TRY(drove__targets_standardise(config, &run->problem, &run->workers, *theta));
+    return drove__ranks_check_model(config, &run->problem, &run->workers);
 }
 
 /* --partition, now that data and model are known. */
-static drove_status setup_partition(drove_config *config, const drove_problem *problem,
-                                    drove_workers *workers)
+static drove_status setup_partition(const drove_config *config, const drove_problem *problem,
+                                    drove_workers *workers, const drove_callbacks *cb)
 {
     drove_data_facts facts;
+    char asked[DROVE_TEXT_SIZE];
     const drove_partition *p = &workers->plan.partition;
-    if (config->opt.partition[0] == '\0') return DROVE_OK;
+    if (config->machine.partition == 0) return DROVE_OK;
     if (workers->loop->core_ops != &drove__engine_host)
         return drove__fail(DROVE_E_ARG, "--partition %s: expected no low --precision, found %s",
-                           config->opt.partition, config->opt.precision);
+                           drove__config_text(config, "partition", asked), config->low.precision);
     drove_data_describe(problem->train, &facts);
     double copy_bytes =
         (double)facts.memory_bytes + (double)problem->model->n_params * sizeof(float);
-    DROVE_TRY(drove__plan_partition(&workers->plan, &config->opt, &workers->machine, copy_bytes));
-    drove__choose_stretch(config, workers); /* it follows from the number of workers */
+    DROVE_TRY(drove__plan_partition(&workers->plan, config->machine.partition, &workers->machine,
+                                    copy_bytes));
     DROVE_TRY(drove__setup_places(workers));
-    drove__run_say(config,
+    drove__run_say(cb,
                    "partition: %u group%s of %u core%s: copies of %.1f MB each, %.1f MB in all, %s "
                    "in %.1f MB of fast memory (%s); suggested: %u",
                    p->n, p->n == 1 ? "" : "s", p->group[0].n_cores,
@@ -383,7 +397,12 @@ static drove_status setup_partition(drove_config *config, const drove_problem *p
 static drove_status setup_objects(drove_run *run, const float *theta)
 {
     drove_loop *loop = run->workers.loop;
-    DROVE_TRY(setup_partition(&run->config, &run->problem, &run->workers));
+    DROVE_TRY(setup_partition(&run->config, &run->problem, &run->workers, &run->output.cb));
+    if (run->workers.plan.partition.n > 0) {
+        drove_choice choice = {0}; /* --lr auto follows from the number of workers */
+        drove__choose_stretch(&run->config, &run->workers, &choice);
+        DROVE_TRY(drove__config_choose(&run->config, &choice));
+    }
     DROVE_TRY(drove__virtual_open(&run->config, &run->problem, &run->workers));
     /* The workers' part of the run. */
     loop->plan = &run->workers.plan;
@@ -391,11 +410,11 @@ static drove_status setup_objects(drove_run *run, const float *theta)
     loop->kernels = &run->workers.kernels;
     loop->model = run->problem.model;
     loop->train = loop->sample = run->problem.train;
-    loop->batch = run->config.opt.batch;
+    loop->batch = run->config.method.batch;
     loop->update_rows = drove__update_rows(&run->config, &run->problem);
     loop->score_rows = drove__score_rows(run->problem.model, loop->update_rows);
-    loop->seed = run->config.opt.seed;
-    DROVE_TRY(drove__disk_begin(&run->config, &run->problem, &run->workers));
+    loop->seed = run->config.seed;
+    DROVE_TRY(drove__disk_begin(&run->config, &run->problem, &run->workers, &run->output.cb));
     DROVE_TRY(drove__run_make_workers(&run->workers));
     /* Slices of theta: one for each layer with parameters. */
     drove_slices *all = &run->workers.loop->slices;
@@ -430,13 +449,13 @@ static drove_status setup_objects(drove_run *run, const float *theta)
     const bool own = loop->shared != NULL;
     const size_t n_theta = run->problem.model->n_params;
     drove_optim_options opt = {
-        .rule = run->config.opt.rule,
-        .schedule = run->config.opt.schedule,
-        .lr = run->config.opt.lr,
-        .weight_decay = own ? 0.0 : run->config.opt.weight_decay,
-        .clip = run->config.opt.clip,
-        .state = drove__words_state_is_worker(&run->config.opt) ? DROVE_STATE_WORKER
-                                                                : DROVE_STATE_SHARED,
+        .rule = run->config.method.rule,
+        .schedule = run->config.method.schedule,
+        .lr = run->config.method.lr,
+        .weight_decay = own ? 0.0 : run->config.method.weight_decay,
+        .clip = run->config.method.clip,
+        .state = run->config.method.rule_state == DROVE_RULE_STATE_WORKER ? DROVE_STATE_WORKER
+                                                                          : DROVE_STATE_SHARED,
         .n_params = own ? loop->core_ops->n_words(loop->shared) : n_theta,
         .n_theta = n_theta,
         .n_workers = run->workers.plan.n_workers,
@@ -446,24 +465,36 @@ static drove_status setup_objects(drove_run *run, const float *theta)
     loop->optim = run->workers.optim;
     DROVE_TRY(setup_transport(&run->config, &run->problem, &run->workers));
     DROVE_TRY(setup_strategy(&run->config, &run->problem, &run->workers, theta));
-    return drove__run_prepare_workers(run);
+    run->state.best = drove__alloc(n_theta, sizeof *run->state.best);
+    if (run->state.best == NULL) return drove__fail_nomem("the best parameters", n_theta);
+    return drove__run_prepare_workers(&run->config, &run->problem, &run->workers, run);
 }
 
 static drove_status setup_rest(drove_run *run)
 {
+    const drove_callbacks *cb = &run->output.cb;
     DROVE_TRY(drove__state_load(run));
-    say_notes(&run->config, &run->problem, &run->workers);
-    drove__choose_say(&run->config, &run->workers);
+    say_notes(&run->config, &run->problem, &run->workers, cb);
+    drove__choose_say(&run->config, cb);
     return drove__output_open(run);
 }
 
 drove_status drove__setup_problem(drove_run *run, float **theta)
 {
+    char out[DROVE_TEXT_SIZE];
+    drove_choice choice = {0};
     run->state.beginning.begun_ns = drove__now_ns(); /* real, whatever the clock of the training */
-    drove_status status =
-        drove__ranks_agree(&run->config, &run->workers, &run->state, setup_alone(run, theta));
-    if (status == DROVE_OK) status = drove__ranks_compare(run, *theta);
-    return status == DROVE_OK ? drove__choose_lr(run, *theta) : status;
+    DROVE_TRY(drove__ranks_agree(&run->workers, setup_alone(run, theta)));
+    DROVE_TRY(drove__ranks_compare(&run->config, &run->problem, &run->workers, *theta));
+    /* --out is that of rank 0: the others have to know whether anything is saved, and where. */
+    drove__config_text(&run->config, "out", out);
+    DROVE_TRY(drove__ranks_first_text(&run->workers, out));
+    if (run->workers.ranks.rank > 0)
+        drove__choice_add(&choice, "out", drove__config_origin(&run->config, "out"), "%s", out);
+    drove_trials trials;
+    DROVE_TRY(
+        drove__choose_lr(&run->config, &run->problem, &run->workers, *theta, &trials, &choice));
+    return drove__config_choose(&run->config, &choice);
 }
 
 drove_status drove__setup_workers(drove_run *run, float **theta)
@@ -475,14 +506,14 @@ drove_status drove__setup_workers(drove_run *run, float **theta)
     if (run->workers.plan.host == DROVE_HOST_PROCS) drove__memory_share_end();
     drove__free(*theta); /* before processes that would keep it are started */
     *theta = NULL;
-    DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, status));
-    DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state,
-                                 drove__run_start_workers(run)));
+    DROVE_TRY(drove__ranks_agree(&run->workers, status));
+    DROVE_TRY(drove__ranks_agree(
+        &run->workers, drove__run_start_workers(&run->config, &run->problem, &run->workers, run)));
     DROVE_TRY(drove__virtual_costs(&run->workers));
-    DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state, setup_rest(run)));
+    DROVE_TRY(drove__ranks_agree(&run->workers, setup_rest(run)));
     run->workers.ranks.is_together = true;
     b->start_ns = drove__now_ns() - b->begun_ns - b->data_ns;
-    drove__run_prefetch_begin(&run->config, &run->workers);
+    drove__run_prefetch_begin(&run->config, &run->workers, &run->output.cb);
     return DROVE_OK;
 }
 

@@ -41,24 +41,25 @@ static drove_status step_back(const drove_workers *workers, drove_state *state, 
     return DROVE_OK;
 }
 
-drove_status drove__stopping_evaluated(drove_run *run, bool *is_current)
+drove_status drove__stopping_evaluated(const drove_problem *problem, const drove_workers *workers,
+                                       drove_state *state, const drove_callbacks *cb,
+                                       bool *is_current)
 {
-    drove_standing *st = &run->state.standing;
+    drove_standing *st = &state->standing;
     drove_plateau plateau;
-    double loss = deciding_loss(&run->problem, &run->state);
-    bool cuts = drove__optim_plateau(run->workers.optim, &plateau);
+    double loss = deciding_loss(problem, state);
+    bool cuts = drove__optim_plateau(workers->optim, &plateau);
     if ((!cuts && !st->recovers) || !isfinite(loss)) return DROVE_OK;
     if (loss < st->back_loss) {
-        drove_sync *sync = run->workers.loop->sync;
-        if (run->state.back == NULL)
-            run->state.back = drove__alloc(sync->n_vector, sizeof *run->state.back);
-        if (run->state.back == NULL)
+        drove_sync *sync = workers->loop->sync;
+        if (state->back == NULL) state->back = drove__alloc(sync->n_vector, sizeof *state->back);
+        if (state->back == NULL)
             return drove__fail_nomem("parameters to step back to", sync->n_vector * sizeof(float));
         const drove_params at = sync->ops->peek(sync);
-        memcpy(run->state.back, drove__params_bytes(&at), sync->n_vector * sizeof *run->state.back);
-        st->back_loss = deciding_loss(&run->problem, &run->state);
-        st->back_epochs = drove__order_epochs(&run->workers.loop->order,
-                                              atomic_load(&run->workers.loop->source->next));
+        memcpy(state->back, drove__params_bytes(&at), sync->n_vector * sizeof *state->back);
+        st->back_loss = deciding_loss(problem, state);
+        st->back_epochs =
+            drove__order_epochs(&workers->loop->order, atomic_load(&workers->loop->source->next));
     }
     st->n_stalled++;
     if (loss < st->stall_loss - LEAST_GAIN * fabs(st->stall_loss) || isinf(st->stall_loss)) {
@@ -70,8 +71,8 @@ drove_status drove__stopping_evaluated(drove_run *run, bool *is_current)
     if (st->n_stalled < plateau.patience || st->n_cuts >= plateau.most_cuts) return DROVE_OK;
     st->n_cuts++;
     *is_current = false;
-    DROVE_TRY(step_back(&run->workers, &run->state, plateau.factor));
-    drove__run_say(&run->config,
+    DROVE_TRY(step_back(workers, state, plateau.factor));
+    drove__run_say(cb,
                    "plateau: back to the parameters of epoch %.2f, where the loss was %.4g; step "
                    "size x %.3g from now on",
                    st->back_epochs, st->back_loss, st->back_off);
@@ -79,7 +80,7 @@ drove_status drove__stopping_evaluated(drove_run *run, bool *is_current)
 }
 
 drove_status drove__stopping_recover(const drove_workers *workers, drove_state *state,
-                                     const drove_config *config)
+                                     const drove_callbacks *cb)
 {
     drove_standing *st = &state->standing;
     if (!st->recovers || state->back == NULL || st->n_recoveries >= MOST_RECOVERIES)
@@ -87,7 +88,7 @@ drove_status drove__stopping_recover(const drove_workers *workers, drove_state *
     st->n_recoveries++;
     DROVE_TRY(step_back(workers, state, RECOVERY_FACTOR));
     atomic_store(&workers->loop->nonfinite, 0);
-    drove__run_say(config,
+    drove__run_say(cb,
                    "the loss is not finite: back to the parameters of epoch %.2f; step size x %.3g "
                    "from now on",
                    st->back_epochs, st->back_off);

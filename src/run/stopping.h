@@ -21,10 +21,12 @@
 
 /* After a planned evaluation.  *is_current becomes false where it steps back: the losses are those
  * of other parameters then.  Errors: those of a strategy's restore. */
-drove_status drove__stopping_evaluated(drove_run *run, bool *is_current);
+drove_status drove__stopping_evaluated(const drove_problem *problem, const drove_workers *workers,
+                                       drove_state *state, const drove_callbacks *cb,
+                                       bool *is_current);
 /* workers->loop->nonfinite is set: steps back and clears it, or leaves it, which ends the run:
  * it has nowhere to step back to, has done so too often, or is not to.  Errors: as above. */
 drove_status drove__stopping_recover(const drove_workers *workers, drove_state *state,
-                                     const drove_config *config);
+                                     const drove_callbacks *cb);
 
 #endif

@@ -11,22 +11,21 @@ typedef struct drove_trial_result {
     double        lr;
 } drove_trial_result;
 
-/* A run on data that are read already, whose targets it may standardise in place, up to its
- * first evaluation: no files, no messages.  shared: what a TYPED engine has prepared for the
- * same data and options, borrowed; else NULL.  of, parent: the run that it is part of, which is
- * cancelled with it; borrowed.  *out: closed by drove__run_close; NULL after a failure. Errors:
- * those of drove_train. */
-drove_status drove__run_open(const drove_config *of, const drove_state *parent,
-                             const drove_options *opt, const drove_data *given,
+/* A run with these settings, and all others as in `of`, on data that are read already, whose
+ * targets it may standardise in place, up to its first evaluation: no messages.  shared: what a
+ * TYPED engine has prepared for the same data and options, borrowed; else NULL.  parent: of the run
+ * that it is part of, which is cancelled with it; borrowed.  *out: closed by drove__run_close; NULL
+ * after a failure.  Errors: those of drove_train. */
+drove_status drove__run_open(const drove_config *of, const drove_choice *settings,
+                             const drove_interrupt *parent, const drove_data *given,
                              drove_engine_shared *shared, drove_run **out);
-void         drove__run_close(drove_run *run);
+void         drove__run_close(drove_run *run, drove_status status); /* how it went */
 /* Such a run as a whole.  Errors: the same. */
-drove_status drove__run_trial(const drove_config *of, const drove_state *parent,
-                              const drove_options *opt, const drove_data *given,
+drove_status drove__run_trial(const drove_config *of, const drove_choice *settings,
+                              const drove_interrupt *parent, const drove_data *given,
                               drove_trial_result *out);
 
-/* A run of these options, which only names what it will have; freed by drove__free.  NULL: no
- * memory. */
-drove_run *drove__run_alloc(const drove_options *options);
+/* workers->loop, on the real clock.  Errors: DROVE_E_NOMEM. */
+drove_status drove__run_make_loop(drove_workers *workers, bool is_shared);
 
 #endif

@@ -36,7 +36,7 @@ static drove_status read_machine(const drove_config *config, drove_workers *work
     DROVE_TRY(drove__topo_create(NULL, &topo));
     drove__topo_facts(topo, f);
     drove__topo_destroy(topo);
-    if (!config->words.machine_is_here) return drove__modelled_read(config->opt.machine, out);
+    if (!config->machine.models_here) return drove__modelled_read(config->machine.modelled, out);
     unsigned n_sockets = f->n_packages > 0 ? f->n_packages : 1;
     drove__modelled_here(n_sockets, f->n_cores / n_sockets, f->n_pus / f->n_cores, out);
     return DROVE_OK;
@@ -46,16 +46,17 @@ drove_status drove__virtual_machine(const drove_config *config, drove_workers *w
                                     drove_topo **out)
 {
     char levels[96];
-    if (config->opt.machine[0] == '\0') return drove__topo_create(NULL, out);
+    if (config->machine.modelled == NULL && !config->machine.models_here)
+        return drove__topo_create(NULL, out);
     if (workers->ranks.n > 1) return refuse("workers that are threads", "ranks");
     /* A low precision's steps go into the shared words while they are computed. */
-    const drove_options *o = &config->opt;
-    if (config->words.strategy_is_auto)
+    if (config->method.strategy == NULL)
         return refuse("a --strategy that is named", "auto, which chooses by real speed");
-    if (drove__resolve_is_low(o)) return refuse("parameters that are floats", o->precision);
-    if (o->replay[0] != '\0') return refuse("a new run", "--replay");
-    if (o->record[0] != '\0') return refuse("no --record, as a run repeats by itself", "one");
-    if (o->partition[0] != '\0') return refuse("workers of one core each", "--partition");
+    if (config->low.is_low) return refuse("parameters that are floats", config->low.precision);
+    if (config->files.replay != NULL) return refuse("a new run", "--replay");
+    if (config->files.record != NULL)
+        return refuse("no --record, as a run repeats by itself", "one");
+    if (config->machine.partition != 0) return refuse("workers of one core each", "--partition");
     drove_modelled *m = calloc(1, sizeof *m);
     if (m == NULL) return drove__fail_nomem("a machine", sizeof *m);
     workers->modelled = m;
@@ -127,7 +128,7 @@ drove_status drove__virtual_open(const drove_config *config, const drove_problem
                            count_cores(plan));
     DROVE_TRY(name_devices(problem, workers));
     /* The coordinator's thread, and the one that controls the run. */
-    DROVE_TRY(drove__virtual_create(plan->n_workers + 2, config->opt.seed, &workers->loop->on));
+    DROVE_TRY(drove__virtual_create(plan->n_workers + 2, config->seed, &workers->loop->on));
     workers->loop->clock = drove__virtual_clock(workers->loop->on);
     return DROVE_OK;
 }
@@ -143,15 +144,15 @@ drove_status drove__virtual_check(const drove_problem *problem, const drove_work
     return drove__virtual_scratch(loop->on, loop->sync->n_vector);
 }
 
-void drove__virtual_say(const drove_workers *workers, const drove_config *config)
+void drove__virtual_say(const drove_workers *workers, const drove_callbacks *cb)
 {
     const drove_modelled *m = workers->modelled;
     if (m == NULL) return;
-    drove__run_say(config,
+    drove__run_say(cb,
                    "clock: virtual, of the machine %s (%u x %u x %u): all seconds of training are "
                    "modelled",
                    m->name, m->sockets, m->cores, m->smt);
-    if (m->assumed[0] != '\0') drove__run_say(config, "machine: assumed: %s", m->assumed);
+    if (m->assumed[0] != '\0') drove__run_say(cb, "machine: assumed: %s", m->assumed);
 }
 
 void drove__virtual_close(drove_workers *workers)

@@ -21,7 +21,7 @@ drove_status drove__virtual_check(const drove_problem *problem, const drove_work
 /* Sets all costs; measures those that the machine file does not give.  Workers are started.
  * Errors: the engine's, DROVE_E_NOMEM, DROVE_E_SYSTEM. */
 drove_status drove__virtual_costs(drove_workers *workers);
-void         drove__virtual_say(const drove_workers *workers, const drove_config *config);
+void         drove__virtual_say(const drove_workers *workers, const drove_callbacks *cb);
 /* Frees the machine's description; the clock itself is gone with workers->loop. */
 void drove__virtual_close(drove_workers *workers);
 

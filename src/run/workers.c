@@ -3,6 +3,7 @@
 #include "run/workers.h"
 
 #include "base/spec.h"
+#include "config/resolve.h"
 #include "engine/linear/problem.h"
 #include "loop/evaluation.h"
 #include "loop/worker.h"
@@ -46,8 +47,8 @@ static size_t task_rows(const drove_config *config, const drove_problem *problem
 {
     const drove_loop *loop = workers->loop;
     if (workers->plan.source->counts_rows) return 1; /* positions */
-    bool counts_updates =
-        config->until.updates != UINT64_MAX || config->save_every.unit == DROVE_SAVE_UPDATES;
+    bool counts_updates = config->length.until.updates != UINT64_MAX ||
+                          config->length.save_every.unit == DROVE_SAVE_UPDATES;
     if (loop->core_ops != &drove__engine_linear || counts_updates) return loop->update_rows;
     drove_data_facts facts;
     drove_data_describe(problem->train, &facts);
@@ -63,9 +64,9 @@ static size_t task_rows(const drove_config *config, const drove_problem *problem
 
 drove_order_kind drove__run_order(const drove_config *config, const drove_workers *workers)
 {
-    const bool is_auto = config->words.order_is_auto;
+    const bool is_auto = config->method.order == DROVE_CHOICE_AUTO;
     if (is_auto && workers->loop->core_ops != &drove__engine_linear) return DROVE_ORDER_SHUFFLE;
-    return drove__resolve_order(&config->opt);
+    return drove__resolve_order(config);
 }
 
 static drove_status make_order(const drove_config *config, const drove_problem *problem,
@@ -73,9 +74,9 @@ static drove_status make_order(const drove_config *config, const drove_problem *
 {
     drove_loop *loop = workers->loop;
     const unsigned n = workers->plan.n_workers;
-    bool is_split = config->words.owns_shard;
+    bool is_split = config->exchange.owns_shard;
     loop->order = drove__order_make(problem->n_train_whole, task_rows(config, problem, workers),
-                                    config->opt.seed, drove__run_order(config, workers));
+                                    config->seed, drove__run_order(config, workers));
     if (problem->stream != NULL) return drove__disk_order(problem, workers);
     if (!is_split) return DROVE_OK;
     if (workers->plan.source->counts_rows)
@@ -112,14 +113,14 @@ static drove_status make_loaders(const drove_config *config, const drove_problem
                                  const drove_workers *workers)
 {
     drove_loop *loop = workers->loop;
-    bool is_auto, cuts = drove__augment_is_on(&problem->train->augment);
-    unsigned n;
-    DROVE_TRY(drove__loaders_parse(config->opt.loaders, &is_auto, &n));
+    const bool is_auto = config->machine.loaders_are_auto,
+               cuts = drove__augment_is_on(&problem->train->augment);
+    unsigned n = config->machine.n_loaders;
     if (loop->shared != NULL && n > 0)
         return drove__fail(DROVE_E_ARG,
                            "--loaders %u: expected 0 or auto, as workers of --precision %s load "
                            "for themselves",
-                           n, config->opt.precision);
+                           n, config->low.precision);
     if (loop->shared != NULL) return DROVE_OK;
     if (loop->on != NULL && n > 0)
         return drove__fail(DROVE_E_ARG,
@@ -139,7 +140,7 @@ static drove_status make_loaders(const drove_config *config, const drove_problem
     }
     /* A loader's thread waits for windows in the order in which it was asked, which is another one
      * here; the examples are the same. */
-    if (problem->stream != NULL && drove__run_replay(config, workers) != NULL) n = 0;
+    if (problem->stream != NULL && drove__run_replay(workers) != NULL) n = 0;
     if (n == 0 && !(cuts && is_usual)) return DROVE_OK;
     loop->loads = true;
     loop->n_loaders = n;
@@ -177,7 +178,7 @@ static void silence(void *context, unsigned worker)
 static void say(void *context, const char *line)
 {
     const drove_run *run = context;
-    drove__run_warn(&run->config, "%s", line);
+    drove__run_warn(&run->output.cb, "%s", line);
 }
 
 /* Batches that a worker may claim at once: as many as last CLAIM_S by counts, so that to claim them
@@ -201,53 +202,57 @@ static drove_status most_claimed(const drove_config *config, const drove_problem
     return DROVE_OK;
 }
 
-static drove_status init_source(drove_run *run, const drove_spec *spec,
-                                const drove_source_worker *worker)
+static drove_status init_source(const drove_config *config, const drove_problem *problem,
+                                const drove_workers *workers, const drove_spec *spec,
+                                const drove_source_worker *worker, void *run)
 {
-    drove_loop *loop = run->workers.loop;
+    drove_loop *loop = workers->loop;
     uint64_t claimed;
-    DROVE_TRY(most_claimed(&run->config, &run->problem, &run->workers, &claimed));
+    DROVE_TRY(most_claimed(config, problem, workers, &claimed));
     const drove_source_options opt = {.spec = spec,
                                       .clock = loop->clock,
-                                      .n_workers = run->workers.plan.n_workers,
-                                      .n_groups = run->workers.plan.n_groups,
+                                      .n_workers = workers->plan.n_workers,
+                                      .n_groups = workers->plan.n_groups,
                                       .worker = worker,
                                       .n_rows = loop->order.n_rows,
-                                      .batch = run->config.opt.batch,
+                                      .batch = config->method.batch,
                                       .per_epoch = loop->order.per_epoch,
                                       .sync = loop->sync,
-                                      .is_elsewhere = run->workers.ranks.rank != 0,
-                                      .is_windowed = run->problem.stream != NULL,
+                                      .is_elsewhere = workers->ranks.rank != 0,
+                                      .is_windowed = problem->stream != NULL,
                                       .most_claimed = claimed,
                                       .silence = silence,
                                       .say = say,
                                       .context = run};
     drove_source *s = loop->source = drove__alloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("a source of batches", sizeof *s);
-    *s = (drove_source){.ops = run->workers.plan.source,
+    *s = (drove_source){.ops = workers->plan.source,
                         .clock = loop->clock,
-                        .n_workers = run->workers.plan.n_workers,
+                        .n_workers = workers->plan.n_workers,
                         .silence = silence,
                         .say = say,
                         .context = run};
-    drove_replay *replay = drove__run_replay(&run->config, &run->workers);
+    drove_replay *replay = drove__run_replay(workers);
     if (replay == NULL) return s->ops->init(s, &opt);
-    drove__replay_source(replay, run->workers.plan.source, drove__run_replay_width(&run->workers),
-                         s);
+    drove__replay_source(replay, workers->plan.source, drove__run_replay_width(workers), s);
     return DROVE_OK;
 }
 
-static drove_status make_source(drove_run *run, const drove_spec *spec)
+/* run: what the source's messages and its silencing of workers go to. */
+static drove_status make_source(const drove_config *config, const drove_problem *problem,
+                                const drove_workers *workers, void *run)
 {
-    const unsigned n = run->workers.plan.n_workers;
+    const unsigned n = workers->plan.n_workers;
     drove_source_worker *worker = calloc(n, sizeof *worker);
     char(*name)[DROVE_RANKS_NAME_SIZE] = calloc(n, sizeof *name);
-    drove_status status = DROVE_OK;
+    drove_spec spec = {0};
+    drove_status status = drove__spec_parse(workers->plan.spec, &spec);
+    if (status != DROVE_OK) goto fail;
     if (worker == NULL || name == NULL)
         status = drove__fail_nomem("a source of batches", n * sizeof *worker);
     if (status != DROVE_OK) goto fail;
-    for (unsigned i = 0; i < run->workers.plan.n_workers; i++) {
-        const drove_worker *w = &run->workers.loop->worker[i];
+    for (unsigned i = 0; i < workers->plan.n_workers; i++) {
+        const drove_worker *w = &workers->loop->worker[i];
         const drove_plan_worker *p = w->plan;
         worker[i] = (drove_source_worker){.name = p->name,
                                           .group = p->group,
@@ -261,11 +266,12 @@ static drove_status make_source(drove_run *run, const drove_spec *spec)
                                           .timeout_s = p->timeout_s,
                                           .lost = atomic_load(&w->is_lost) ? w->error : NULL};
     }
-    if (sizes_batches(&run->workers) &&
-        (status = drove__ranks_describe(&run->config, &run->workers, worker, name)) != DROVE_OK)
+    if (sizes_batches(workers) &&
+        (status = drove__ranks_describe(config, workers, worker, name)) != DROVE_OK)
         goto fail;
-    status = init_source(run, spec, worker);
+    status = init_source(config, problem, workers, &spec, worker, run);
 fail:
+    drove__spec_fini(&spec);
     free(worker);
     free(name);
     return status;
@@ -278,22 +284,16 @@ static bool waits_for_start(const drove_workers *workers)
     return sizes_batches(workers) && (workers->ranks.n > 1 || !all_on_cores(workers));
 }
 
-static drove_status with_spec(drove_run *run,
-                              drove_status (*act)(drove_run *run, const drove_spec *spec))
+/* Measures batch sizes.  A rank cannot go on without its worker. */
+static drove_status probe(const drove_workers *workers)
 {
+    const drove_worker *w = &workers->loop->worker[workers->plan.first_here];
     drove_spec spec;
-    DROVE_TRY(drove__spec_parse(run->workers.plan.spec, &spec));
-    drove_status status = act(run, &spec);
+    DROVE_TRY(drove__spec_parse(workers->plan.spec, &spec));
+    const drove_status status = drove__probe_run(workers->loop, &spec);
     drove__spec_fini(&spec);
-    return status;
-}
-
-/* A rank cannot go on without its worker. */
-static drove_status probe(drove_run *run, const drove_spec *spec)
-{
-    const drove_worker *w = &run->workers.loop->worker[run->workers.plan.first_here];
-    DROVE_TRY(drove__probe_run(run->workers.loop, spec));
-    if (run->workers.ranks.n <= 1 || !atomic_load(&w->is_lost)) return DROVE_OK;
+    DROVE_TRY(status);
+    if (workers->ranks.n <= 1 || !atomic_load(&w->is_lost)) return DROVE_OK;
     return drove__fail(DROVE_E_SYSTEM, "worker %s: %s", w->plan->name, w->error);
 }
 
@@ -303,58 +303,52 @@ static drove_status probe(drove_run *run, const drove_spec *spec)
 static void describe_saved(void *context, char *text, size_t size)
 {
     const drove_run *run = context;
-    if (run->config.opt.out[0] == '\0') snprintf(text, size, "nothing is saved without --out");
-    else if (!run->state.save.is_there && run->config.opt.resume[0] != '\0')
-        snprintf(text, size, "nothing has changed in %.500s", run->config.opt.resume);
+    if (run->config.files.out == NULL) snprintf(text, size, "nothing is saved without --out");
+    else if (!run->state.save.is_there && run->config.files.resume != NULL)
+        snprintf(text, size, "nothing has changed in %.500s", run->config.files.resume);
     else if (!run->state.save.is_there) snprintf(text, size, "nothing was saved yet");
     else
         snprintf(text, size, "the state after %llu updates is saved: drove train --resume %.500s",
-                 (unsigned long long)run->state.save.done_updates, run->config.opt.out);
+                 (unsigned long long)run->state.save.done_updates, run->config.files.out);
 }
 
-drove_status drove__run_prepare_workers(drove_run *run)
+drove_status drove__run_prepare_workers(const drove_config *config, const drove_problem *problem,
+                                        const drove_workers *workers, void *run)
 {
-    drove_loop *loop = run->workers.loop;
-    size_t most = run->config.opt.eval_examples;
-    DROVE_TRY(make_order(&run->config, &run->problem, &run->workers));
-    if (!waits_for_start(&run->workers)) DROVE_TRY(with_spec(run, make_source));
-    DROVE_TRY(make_loaders(&run->config, &run->problem, &run->workers));
-    run->state.best = drove__alloc(run->problem.model->n_params, sizeof *run->state.best);
-    if (run->state.best == NULL)
-        return drove__fail_nomem("the best parameters", run->problem.model->n_params);
-    if (most == 0 || most > run->problem.train->n_rows) most = run->problem.train->n_rows;
-    if (run->problem.test != NULL && run->problem.test->n_rows > most)
-        most = run->problem.test->n_rows;
-    if (run->problem.validation != NULL && run->problem.validation->n_rows > most)
-        most = run->problem.validation->n_rows;
+    drove_loop *loop = workers->loop;
+    size_t most = config->length.eval_examples;
+    DROVE_TRY(make_order(config, problem, workers));
+    if (!waits_for_start(workers)) DROVE_TRY(make_source(config, problem, workers, run));
+    DROVE_TRY(make_loaders(config, problem, workers));
+    if (most == 0 || most > problem->train->n_rows) most = problem->train->n_rows;
+    if (problem->test != NULL && problem->test->n_rows > most) most = problem->test->n_rows;
+    if (problem->validation != NULL && problem->validation->n_rows > most)
+        most = problem->validation->n_rows;
     DROVE_TRY(drove__scoring_init(loop, most));
-    if (run->workers.plan.host == DROVE_HOST_PROCS)
-        for (unsigned i = 0; i < run->workers.plan.n_workers; i++)
-            DROVE_TRY(drove__worker_alloc(&loop->worker[i]));
-    bool is_procs = run->workers.plan.host == DROVE_HOST_PROCS;
-    const drove_host_options opt = {.loop = run->workers.loop,
-                                    .timeout_s = run->config.opt.timeout,
+    const bool is_procs = workers->plan.host == DROVE_HOST_PROCS;
+    for (unsigned i = 0; is_procs && i < workers->plan.n_workers; i++)
+        DROVE_TRY(drove__worker_alloc(&loop->worker[i]));
+    const drove_host_options opt = {.loop = loop,
+                                    .timeout_s = config->exchange.timeout,
                                     .say = say,
                                     .saved = describe_saved,
                                     .context = run,
-                                    .replay = drove__run_replay(&run->config, &run->workers)};
-    if (opt.replay != NULL)
-        return drove__host_create(&drove__host_replay, &opt, &run->workers.loop->host);
+                                    .replay = drove__run_replay(workers)};
+    if (opt.replay != NULL) return drove__host_create(&drove__host_replay, &opt, &loop->host);
     return drove__host_create(is_procs ? &drove__host_procs : &drove__host_threads, &opt,
-                              &run->workers.loop->host);
+                              &loop->host);
 }
 
-drove_status drove__run_start_workers(drove_run *run)
+drove_status drove__run_start_workers(const drove_config *config, const drove_problem *problem,
+                                      drove_workers *workers, void *run)
 {
-    drove_host *host = run->workers.loop->host;
+    drove_host *host = workers->loop->host;
     drove_status status = host->ops->start(host);
-    if (!waits_for_start(&run->workers)) return status;
-    if (status == DROVE_OK) status = with_spec(run, probe);
-    DROVE_TRY(drove__ranks_agree(&run->config, &run->workers, &run->state,
-                                 status)); /* before they exchange */
-    DROVE_TRY(with_spec(run, make_source));
-    const drove_source *from = run->workers.loop->source;
-    if (from->ops->check != NULL)
-        (void)from->ops->check(run->workers.loop->source); /* says who was lost */
+    if (!waits_for_start(workers)) return status;
+    if (status == DROVE_OK) status = probe(workers);
+    DROVE_TRY(drove__ranks_agree(workers, status)); /* before they exchange */
+    DROVE_TRY(make_source(config, problem, workers, run));
+    drove_source *from = workers->loop->source;
+    if (from->ops->check != NULL) (void)from->ops->check(from); /* says who was lost */
     return DROVE_OK;
 }

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "base/spec.h"
 #include "base/yaml.h"
-#include "config/resolve.h"
+#include "config/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -107,8 +107,7 @@ typedef struct space_file {
 drove_status drove__setting_check(const drove_yaml *y, const drove_yaml_item *item,
                                   const char *name)
 {
-    drove_options scratch = drove__options_default();
-    if (drove_options_set(&scratch, name, item->text) == DROVE_OK) return DROVE_OK;
+    if (drove__option_check(name, item->text) == DROVE_OK) return DROVE_OK;
     char why[DROVE_ERROR_TEXT_SIZE];
     drove__error_copy(why);
     return drove__yaml_fail(y, item->line, item->column, "%s", why);
@@ -193,9 +192,8 @@ drove_status drove__dimension_read(drove_yaml *y, const char *name, drove_dimens
 
 drove_status drove__option_name_check(const drove_yaml *y, const drove_yaml_item *item)
 {
-    char value[DROVE_TEXT_SIZE], why[DROVE_ERROR_TEXT_SIZE];
-    const drove_options defaults = drove__options_default();
-    drove_status status = drove_options_get(&defaults, item->text, value, sizeof value);
+    char why[DROVE_ERROR_TEXT_SIZE];
+    drove_status status = drove__option_check(item->text, NULL);
     if (status == DROVE_OK && strlen(item->text) >= DROVE_NAME_SIZE)
         status = drove__fail(DROVE_E_ARG, "unknown option \"%.40s\"", item->text);
     if (status == DROVE_OK) return DROVE_OK;

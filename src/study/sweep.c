@@ -7,7 +7,7 @@
 #include "base/spec.h"
 #include "base/topo.h"
 #include "files/folder.h"
-#include "values/progress.h"
+#include "values/interrupt.h"
 #include "study/journal.h"
 #include "study/runner.h"
 #include "study/sweep_results.h"

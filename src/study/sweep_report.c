@@ -10,7 +10,8 @@
 #include "study/sweep_results.h"
 #include "study/sweep_text.h"
 
-#include "base/options.h"
+#include "config/config.h"
+#include "config/words.h"
 
 #include <errno.h>
 #include <math.h>
@@ -157,14 +158,12 @@ typedef struct grouping {
 
 static drove_status parse_group(const char *list, grouping *g)
 {
-    char value[DROVE_TEXT_SIZE];
-    const drove_options defaults = drove__options_default();
     if (strlen(list) >= sizeof g->text)
         return drove__fail(DROVE_E_ARG, "--group: expected names of options, found \"%.40s...\"",
                            list);
     strcpy(g->text, list);
     for (char *rest = g->text, *part; (part = strsep(&rest, ",")) != NULL;) {
-        if (drove_options_get(&defaults, part, value, sizeof value) != DROVE_OK)
+        if (drove__option_check(part, NULL) != DROVE_OK)
             return drove__fail_in(DROVE_E_ARG, "--group");
         if (g->n == MOST_GROUP)
             return drove__fail(DROVE_E_ARG, "--group: expected at most %d options, found \"%s\"",

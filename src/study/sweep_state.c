@@ -29,31 +29,34 @@ drove_status drove__sweep_open(const char *study, drove_sweep_state *s)
 {
     size_t n;
     char text[256];
-    drove_options base = drove__options_default(), options;
     const drove_option_info *info = drove_options_table(&n);
+    drove_options *base = NULL, *options;
     memset(s, 0, sizeof *s);
     DROVE_TRY(drove__sweep_study_load(study, &s->study));
     drove_status status = drove__sweep_expand(&s->study, &s->runs);
+    if (status == DROVE_OK) status = drove_options_create(&base);
     if (status != DROVE_OK) goto fail;
 
     /* the options that runs share, then those of each setting */
     for (size_t i = 0; i < n; i++) {
         if (info[i].program_text != NULL)
-            status = drove_options_set(&base, info[i].name, info[i].program_text);
+            status = drove_options_set(base, info[i].name, info[i].program_text);
         if (status != DROVE_OK) goto fail;
     }
-    status = set_all(&base, json_object_get(s->study.document, "options"));
+    status = set_all(base, json_object_get(s->study.document, "options"));
     for (size_t i = 0; i < s->runs.n_settings && status == DROVE_OK; i++) {
         const json_t *setting = json_array_get(s->runs.settings, i);
-        options = base;
-        status = set_all(&options, setting);
-        if (status == DROVE_OK) status = drove_options_validate(&options);
+        if ((status = drove_options_copy(base, &options)) != DROVE_OK) goto fail;
+        status = set_all(options, setting);
+        if (status == DROVE_OK) status = drove_options_validate(options);
+        drove_options_destroy(options);
         if (status == DROVE_OK) continue;
         drove__sweep_text(setting, text, sizeof text);
         status = drove__fail_in(status, "setting %zu (%s)", i + 1, text);
     }
 
 fail:
+    drove_options_destroy(base);
     return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "%s", study);
 }
 

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/spec.h"
-#include "config/resolve.h"
+#include "config/words.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -169,7 +169,7 @@ static drove_status make_command(drove_trials_bench *b, const drove_trial_job *j
                                  drove_command *command, uint64_t *number)
 {
     char text[PATH_SIZE];
-    const char *data = b->opt.tune->run->data; /* with the part that is held out */
+    const char *data = b->opt.data; /* with the part that is held out */
     const char between = strchr(data, '?') != NULL ? '&' : '?';
     drove__command_add(command, b->opt.tune->program);
     drove__command_add(command, "train");

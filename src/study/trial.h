@@ -49,6 +49,7 @@ typedef struct drove_trials_bench drove_trials_bench;
 
 typedef struct drove_trials_options {
     const drove_tune_options *tune;   /* borrowed */
+    const char               *data;   /* spec */
     const char               *folder; /* exists */
     const json_t             *study;  /* what makes trials comparable: study.json */
     const char               *base;   /* run file that all trials share */

@@ -20,11 +20,11 @@
 #include "engine/linear/precision.h"
 #include "model/model.h"
 #include "report/json.h"
-#include "config/resolve.h"
+#include "config/config.h"
 #include "config/words.h"
 #include "study/journal.h"
 #include "study/runner.h"
-#include "values/progress.h"
+#include "values/interrupt.h"
 
 #include <drove/data.h>
 #include <drove/train.h>
@@ -55,9 +55,8 @@ struct drove_tune_result {
 };
 
 typedef struct tuner {
-    drove_tune_options own;
-    drove_options run;             /* own.run */
-    const drove_tune_options *opt; /* &own */
+    drove_config config; /* of opt->run */
+    const drove_tune_options *opt;
     drove_space space;
     const drove_metric_row *metric;
     drove_trials_bench *bench;
@@ -135,6 +134,13 @@ static bool is_of_trials(const char *name)
     return true;
 }
 
+/* The option's value where it is not the default. */
+static bool differs(const drove_config *run, const drove_option_info *info,
+                    char value[DROVE_TEXT_SIZE])
+{
+    return strcmp(drove__config_text(run, info->name, value), info->default_text) != 0;
+}
+
 /* The value is in double quotes: a string of JSON is one of YAML. */
 static void write_option(const char *name, const char *value, FILE *stream)
 {
@@ -165,15 +171,16 @@ static drove_status write_run_file(const tuner *t, const candidate *best, const 
             best != NULL ? "the best settings of drove tune"
                          : "what all trials of drove tune share");
     if (best != NULL) {
-        write_option("data", t->opt->run->data, stream);
+        write_option("data", t->config.problem.data, stream);
         /* Test data are for the last run, and by default that has all rows for training. */
-        const drove_test_kind kind = drove__words_of(t->opt->run).test;
+        const drove_test_kind kind = t->config.problem.test;
         const bool has_test =
             kind == DROVE_TEST_SPEC || (kind == DROVE_TEST_SPLIT && is_given(t->opt, "test"));
-        write_option("test", has_test ? t->opt->run->test : "none", stream);
+        write_option("test", has_test ? drove__config_text(&t->config, "test", value) : "none",
+                     stream);
     }
     for (size_t i = 0; i < n; i++)
-        if (is_of_trials(info[i].name) && drove__option_differs(t->opt->run, info[i].name, value) &&
+        if (is_of_trials(info[i].name) && differs(&t->config, &info[i], value) &&
             (best == NULL || !is_set(&best->point, info[i].name)))
             write_option(info[i].name, value, stream);
     for (unsigned i = 0; best != NULL && i < best->point.n_settings; i++)
@@ -191,7 +198,7 @@ static json_t *identify(const tuner *t)
     const drove_option_info *info = drove_options_table(&n);
     json_t *options = json_object(), *space = json_object(), *all = json_object();
     for (size_t i = 0; i < n; i++)
-        if (is_of_trials(info[i].name) && drove__option_differs(t->opt->run, info[i].name, value))
+        if (is_of_trials(info[i].name) && differs(&t->config, &info[i], value))
             drove__json_set(&options, info[i].name, json_string_nocheck(value));
     for (unsigned i = 0; i < t->space.n_dimensions; i++) {
         const drove_dimension *d = &t->space.dimension[i];
@@ -206,7 +213,7 @@ static json_t *identify(const tuner *t)
         drove__json_set(&space, d->name, list);
     }
     drove__json_set(&all, "version", json_integer(1));
-    drove__json_set(&all, "data", json_string_nocheck(t->opt->run->data));
+    drove__json_set(&all, "data", json_string_nocheck(t->config.problem.data));
     drove__json_set(&all, "options", options);
     drove__json_set(&all, "metric", json_string(t->metric->key));
     drove__json_set(&all, "epochs", json_real(t->epochs));
@@ -233,13 +240,14 @@ static drove_status choose_metric(tuner *t, drove_y_kind kind)
 }
 
 /* Low-precision linear models have plain SGD alone (engine/linear), networks any rule. */
-static drove_space_rules rules_of(const drove_tune_options *opt)
+static drove_space_rules rules_of(const tuner *t)
 {
-    const drove_options *run = opt->run;
-    if (!drove__precision_is_words(run->precision) || drove__fixed_is_own(run->precision))
-        return DROVE_SPACE_ANY_RULE;
-    if (!is_given(opt, "model")) return DROVE_SPACE_PLAIN_IF_LINEAR;
-    return drove__space_is_linear(run->model) ? DROVE_SPACE_PLAIN : DROVE_SPACE_ANY_RULE;
+    const drove_config *c = &t->config;
+    if (!c->low.is_low || drove__fixed_is_own(c->low.precision)) return DROVE_SPACE_ANY_RULE;
+    if (!is_given(t->opt, "model")) return DROVE_SPACE_PLAIN_IF_LINEAR;
+    return c->problem.model != NULL && drove__space_is_linear(c->problem.model)
+               ? DROVE_SPACE_PLAIN
+               : DROVE_SPACE_ANY_RULE;
 }
 
 /* Reads the data once, so that what is wrong with them is said before any trial. */
@@ -247,17 +255,17 @@ static drove_status look_at_data(tuner *t)
 {
     char spec[DROVE_TEXT_SIZE];
     drove_data *data, *test;
-    const drove_options *run = t->opt->run;
-    DROVE_TRY(drove__data_set_columns(run->data, run->label, run->weights, spec, sizeof spec));
+    const drove_config_problem *p = &t->config.problem;
+    DROVE_TRY(drove__data_set_columns(p->data, p->label, p->weights, spec, sizeof spec));
     if (strcmp(spec, "-") == 0 || strncmp(spec, "-?", 2) == 0)
         return drove__fail(DROVE_E_ARG, "--data: expected a file, which every trial reads anew, "
                                         "found standard input");
-    DROVE_TRY(drove_data_open(spec, "", run->seed, &data, &test));
+    DROVE_TRY(drove_data_open(spec, "", t->config.seed, &data, &test));
     const drove_storage *s = data->storage;
     bool is_wide = s->x_kind == DROVE_X_CSR && s->n_features >= WIDE;
     drove_status status = choose_metric(t, s->y_kind);
     if (status == DROVE_OK && t->opt->space == NULL)
-        drove__space_usual(s->y_kind == DROVE_Y_VALUE, is_wide, rules_of(t->opt), t->opt->given,
+        drove__space_usual(s->y_kind == DROVE_Y_VALUE, is_wide, rules_of(t), t->opt->given,
                            t->opt->n_given, &t->space);
     drove_data_destroy(data);
     return status;
@@ -273,7 +281,7 @@ static bool draw_new(tuner *t)
     for (unsigned tries = 0; tries < MOST_DRAWS; tries++) {
         bool is_new = true;
         *c = (candidate){.rank = INFINITY, .score = NAN, .number = ++t->n_drawn};
-        drove__space_draw(&t->space, t->opt->run->seed, c->number, &c->point);
+        drove__space_draw(&t->space, t->config.seed, c->number, &c->point);
         for (size_t i = 0; i < t->n && is_new; i++)
             is_new = !drove__point_equal(&c->point, &t->candidate[i].point);
         if (!is_new) continue;
@@ -534,12 +542,15 @@ static drove_status prepare(tuner *t)
     DROVE_TRY(look_at_data(t));
 
     /* the folder, with the run file that the trials share */
-    if (!drove__option_differs(opt->run, "out", t->folder))
+    const char *out = t->config.files.out;
+    if (out == NULL)
         return drove__fail(DROVE_E_ARG, "--out: expected a folder for the trials, found none");
+    snprintf(t->folder, sizeof t->folder, "%s", out);
     DROVE_TRY(drove__study_folder_make(t->folder, "a search"));
     json_t *study = identify(t);
     snprintf(t->base, sizeof t->base, "%s/base.yaml", t->folder);
     const drove_trials_options trials = {.tune = opt,
+                                         .data = t->config.problem.data,
                                          .folder = t->folder,
                                          .study = study,
                                          .base = t->base,
@@ -566,22 +577,21 @@ drove_status drove_tune(const drove_tune_options *options, drove_tune_result **o
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     DROVE_ALIVE(options->run, "options");
-    char model[DROVE_TEXT_SIZE];
     tuner *t = drove__alloc(1, sizeof *t);
     drove_tune_result *result = drove__alloc(1, sizeof *result);
     *out = NULL;
     drove_status status =
         t != NULL && result != NULL ? DROVE_OK : drove__fail_nomem("search", sizeof *t);
     if (status != DROVE_OK) goto fail;
-    t->own = *options;
-    t->opt = &t->own;
+    t->opt = options;
     t->interrupts = drove__run_interrupts();
-    t->run = *options->run;
-    t->own.run = &t->run;
+    if ((status = drove__config_init(options->run, &t->config)) != DROVE_OK) goto fail;
 
     /* A search compares models itself: its trials do not do so again, as --model auto does. */
-    if (!drove__option_differs(&t->run, "model", model))
-        snprintf(t->run.model, sizeof t->run.model, "%s", DROVE_MODEL_USUAL);
+    drove_choice choice = {0};
+    if (t->config.problem.model == NULL && !t->config.problem.compares_model)
+        drove__choice_add(&choice, "model", DROVE_BY_KIND, "%s", DROVE_MODEL_USUAL);
+    if ((status = drove__config_choose(&t->config, &choice)) != DROVE_OK) goto fail;
 
     if ((status = prepare(t)) != DROVE_OK) goto fail;
     if ((status = search(t)) != DROVE_OK) goto fail;
@@ -591,6 +601,7 @@ fail:
     if (t != NULL) {
         drove__trials_close(t->bench);
         drove__free(t->candidate);
+        drove__config_fini(&t->config);
     }
     drove__free(t);
     if (status == DROVE_OK) *out = result;

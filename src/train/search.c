@@ -6,10 +6,10 @@
 #include "data/weights.h"
 #include "table/schema.h"
 #include "auto/choose.h"
-#include "values/chosen.h"
+#include "config/resolve.h"
 #include "problem/disk.h"
 #include "problem/problem.h"
-#include "values/progress.h"
+#include "values/interrupt.h"
 #include "values/say.h"
 #include "run/trial.h"
 
@@ -123,7 +123,10 @@ typedef struct encoding { /* the data as some candidates see them */
 } encoding;
 
 typedef struct search {
-    drove_run *run;
+    const drove_config *config;
+    const drove_interrupt *interrupt;
+    const drove_clock *clock;
+    const drove_callbacks *cb;
     drove_search *out;
     encoding encoding[MOST_ENCODINGS];
     size_t n_encodings;
@@ -204,7 +207,7 @@ static bool has_numbers(const drove_schema *schema)
 /* --data of an encoding; false: these data cannot have it. */
 static bool encode_spec(const search *s, const candidate *c, char spec[DROVE_TEXT_SIZE])
 {
-    const char *given = s->run->config.opt.data;
+    const char *given = s->config->problem.data;
     const drove_data *plain = s->encoding[0].data;
     const drove_schema *schema = plain != NULL ? plain->storage->schema : NULL;
     char types[DROVE_TEXT_SIZE], number[24];
@@ -257,24 +260,30 @@ static void standardise_values(const drove_data *data)
 /* The training data, less those that --test split holds back. */
 static drove_status read_encoding(search *s, encoding *e)
 {
-    drove_options opt = s->run->config.opt;
+    drove_config config;
+    drove_choice choice = {0};
     drove_data *test = NULL;
-    snprintf(opt.data, sizeof opt.data, "%s", e->spec);
-    bool is_first = e == &s->encoding[0]; /* what is wrong with the test data is said at once */
-    if (drove__words_of(&opt).test != DROVE_TEST_SPLIT && !is_first) opt.test[0] = '\0';
+    const bool is_first =
+        e == &s->encoding[0]; /* what is wrong with the test data is said at once */
+    drove__choice_add(&choice, "data", DROVE_FROM_CALLER, "%s", e->spec);
+    if (s->config->problem.test != DROVE_TEST_SPLIT && !is_first)
+        drove__choice_add(&choice, "test", DROVE_FROM_CALLER, "none");
     s->n_rows_whole = MOST_ROWS_ON_ALL + 1; /* of data larger than memory: more than that */
-    drove_status status = drove__disk_read_some(&opt, &e->data);
+    DROVE_TRY(drove__config_derive(s->config, &choice, &config));
+    drove_status status = drove__disk_read_some(&config, &e->data);
     if (status == DROVE_OK && e->data == NULL)
-        status = drove__problem_read(&opt, NULL, NULL, &e->data, &test, &s->n_rows_whole);
+        status = drove__problem_read(&config, NULL, NULL, &e->data, &test, &s->n_rows_whole);
+    drove__config_fini(&config);
     drove_data_destroy(test);
     DROVE_TRY(status);
-    DROVE_TRY(drove__weights_of_classes(e->data, opt.class_weight)); /* by all rows */
+    DROVE_TRY(
+        drove__weights_of_classes(e->data, s->config->problem.class_weight)); /* by all rows */
     /* Some of the rows, in memory of their own. */
     drove_data *some = NULL, *copy = NULL;
     status = DROVE_OK;
     if (e->data->storage->x_kind != DROVE_X_QUANT) {
         if (e->data->n_rows > MOST_ROWS)
-            status = drove__data_hold_out(e->data, MOST_ROWS, opt.seed, &some);
+            status = drove__data_hold_out(e->data, MOST_ROWS, s->config->seed, &some);
         if (status == DROVE_OK) status = drove__data_copy(some != NULL ? some : e->data, &copy);
         drove_data_destroy(some);
         DROVE_TRY(status);
@@ -329,7 +338,7 @@ static double epochs_of(const search *s, const candidate *c, const drove_data *d
     const drove_search *out = s->out;
     const drove_storage *storage = data->storage;
     double n_train = (double)(out->n_rows - out->n_held);
-    double n_updates = ceil(n_train / (double)drove__resolve_batch(&s->run->config.opt));
+    double n_updates = ceil(n_train / (double)drove__resolve_batch(s->config));
     double wanted = fmin(fmax(ceil(WANTED_UPDATES / n_updates), LEAST_EPOCHS), MOST_EPOCHS);
     double per_row = storage->x_kind == DROVE_X_CSR
                          ? (double)storage->row_start[storage->n_rows] / (double)storage->n_rows
@@ -352,35 +361,36 @@ static bool is_affordable(const search *s, const candidate *c, const encoding *e
 
 static drove_status try_candidate(search *s, unsigned i, unsigned division, bool *is_interrupted)
 {
+    /* A trial takes the problem and the method of the run. */
+    static const struct {
+        const char *name, *value;
+    } usual[] = {{"threads", "1"},      {"workers", "threads"}, {"strategy", "sequential"},
+                 {"partition", "none"}, {"loaders", "auto"},    {"prefetch", "on"},
+                 {"machine", "none"},   {"shard", "whole"},     {"test", "none"},
+                 {"metrics", "none"},   {"eval_every", "auto"}, {"save_every", "never"},
+                 {"out", "none"},       {"resume", "none"},     {"timeline", "none"},
+                 {"log", "none"}};
     drove_candidate_result *r = &s->out->candidate[i];
-    drove_options opt;
     drove_trial_result trial;
-    /* A trial takes the problem and the method of the run's options. */
-    const drove_options *given = &s->run->config.opt;
+    drove_choice choice = {0};
     const candidate *c = s->of[i];
-    double most_epochs = fmax(epochs_of(s, c, s->sees[i]->data), 1.0);
-    opt = *given;
-    snprintf(opt.model, sizeof opt.model, "%s", model_of(c, s->sees[i]->data));
-    snprintf(opt.until, sizeof opt.until, "validation=%zu,patience=%d,epochs=%.0f", s->out->n_held,
-             PATIENCE, most_epochs);
-    if (s->run->config.words.schedule_is_auto)
-        snprintf(opt.schedule, sizeof opt.schedule, "plateau:0.2?patience=%d&cuts=2", PATIENCE);
-    snprintf(opt.threads, sizeof opt.threads, "1");
-    snprintf(opt.strategy, sizeof opt.strategy, "sequential");
-    snprintf(opt.save_every, sizeof opt.save_every, "never");
-    snprintf(opt.prefetch, sizeof opt.prefetch, "on");
-    snprintf(opt.metrics, sizeof opt.metrics, "none");
-    snprintf(opt.shard, sizeof opt.shard, "whole");
-    snprintf(opt.loaders, sizeof opt.loaders, "auto");
-    opt.test[0] = opt.workers[0] = opt.partition[0] = opt.out[0] = '\0';
-    opt.resume[0] = opt.timeline[0] = opt.log[0] = '\0';
-    opt.eval_every = 0.0;
-    if (opt.weight_decay == 0.0) opt.weight_decay = c->decay;
-    opt.seed = given->seed + division;
+    const double most_epochs = fmax(epochs_of(s, c, s->sees[i]->data), 1.0);
+    for (size_t k = 0; k < DROVE_COUNT(usual); k++)
+        drove__choice_add(&choice, usual[k].name, DROVE_FROM_CALLER, "%s", usual[k].value);
+    drove__choice_add(&choice, "model", DROVE_FROM_CALLER, "%s", model_of(c, s->sees[i]->data));
+    drove__choice_add(&choice, "until", DROVE_FROM_CALLER, "validation=%zu,patience=%d,epochs=%.0f",
+                      s->out->n_held, PATIENCE, most_epochs);
+    if (s->config->method.schedule == NULL)
+        drove__choice_add(&choice, "schedule", DROVE_FROM_CALLER, "plateau:0.2?patience=%d&cuts=2",
+                          PATIENCE);
+    if (s->config->method.weight_decay == 0.0)
+        drove__choice_add(&choice, "weight_decay", DROVE_FROM_CALLER, "%.17g", c->decay);
+    drove__choice_add(&choice, "seed", DROVE_FROM_CALLER, "%llu",
+                      (unsigned long long)(s->config->seed + division));
     standardise_values(s->sees[i]->data); /* the run before used units of its own */
-    DROVE_TRY(drove__run_trial(&s->run->config, &s->run->state, &opt, s->sees[i]->data, &trial));
+    DROVE_TRY(drove__run_trial(s->config, &choice, s->interrupt, s->sees[i]->data, &trial));
     /* also between two trials */
-    *is_interrupted = trial.outcome == DROVE_INTERRUPTED || drove__run_signal(&s->run->state) != 0;
+    *is_interrupted = trial.outcome == DROVE_INTERRUPTED || drove__run_signal(s->interrupt) != 0;
     if (*is_interrupted) return DROVE_OK;
     double epochs = isfinite(trial.best_epochs) ? trial.best_epochs : 1.0;
     r->loss_of[r->n_tried] = trial.best_loss;
@@ -405,14 +415,13 @@ static bool is_finalist(const drove_search *out, unsigned i)
 static drove_status compare(search *s)
 {
     drove_search *out = s->out;
-    uint64_t begun_ns = drove__clock_now(s->run->workers.loop->clock), said_ns = begun_ns;
+    uint64_t begun_ns = drove__clock_now(s->clock), said_ns = begun_ns;
     unsigned n_done = 0;
     bool is_interrupted = false, goes_on[DROVE_MOST_CANDIDATES];
     drove_candidate_result whole[DROVE_MOST_CANDIDATES]; /* over the divisions that all have */
     if (out->n > 1)
-        drove__run_say(&s->run->config,
-                       "model: comparing %u candidates on %zu rows (--model names one)", out->n,
-                       out->n_rows);
+        drove__run_say(s->cb, "model: comparing %u candidates on %zu rows (--model names one)",
+                       out->n, out->n_rows);
     for (unsigned i = 0; i < out->n; i++) goes_on[i] = true;
     for (unsigned d = 0; d < out->n_divisions && !is_interrupted; d++) {
         memcpy(whole, out->candidate, sizeof whole);
@@ -423,11 +432,11 @@ static drove_status compare(search *s)
             DROVE_TRY(try_candidate(s, i, d, &is_interrupted));
             if (is_interrupted) continue;
             n_done++;
-            const uint64_t now_ns = drove__clock_now(s->run->workers.loop->clock);
+            const uint64_t now_ns = drove__clock_now(s->clock);
             if (now_ns - said_ns < COMPARED_NS) continue;
             said_ns = now_ns;
-            drove__run_say(&s->run->config, "model: %u of at most %u trial runs done in %.0f s",
-                           n_done, out->n * out->n_divisions, (double)(now_ns - begun_ns) * 1e-9);
+            drove__run_say(s->cb, "model: %u of at most %u trial runs done in %.0f s", n_done,
+                           out->n * out->n_divisions, (double)(now_ns - begun_ns) * 1e-9);
         }
         if (!is_interrupted) continue;
         memcpy(out->candidate, whole, sizeof whole); /* a division of some would favour them */
@@ -458,25 +467,24 @@ static void list_losses(const drove_search *s, unsigned n_tried, bool is_all, ch
     }
 }
 
-static void say(const drove_config *config)
+static void say(const drove_search *s, const drove_callbacks *cb)
 {
-    const drove_search *s = &config->search;
     const drove_candidate_result *best = &s->candidate[s->chosen];
-    bool has_values = best->constant_loss == best->constant_loss && config->search.is_standardised;
+    bool has_values = best->constant_loss == best->constant_loss && s->is_standardised;
     char all[700], fewer[700], guess[64] = "";
     if (best->constant_loss == best->constant_loss)
         snprintf(guess, sizeof guess, ", a constant guess %.4g", best->constant_loss);
     if (s->is_interrupted)
-        drove__run_say(config,
+        drove__run_say(cb,
                        "model: comparison interrupted after %u division%s; an unfinished one "
                        "does not count",
                        s->n_divisions, s->n_divisions == 1 ? "" : "s");
     if (best->n_tried == 0 && s->is_interrupted) {
-        drove__run_say(config, "model: %s, the simplest", best->name);
+        drove__run_say(cb, "model: %s, the simplest", best->name);
         return;
     }
     if (best->n_tried == 0) {
-        drove__run_say(config,
+        drove__run_say(cb,
                        "model: %s: fewer than %d rows, so no models were compared; figures of "
                        "so few rows say little",
                        best->name, LEAST_ROWS);
@@ -484,19 +492,19 @@ static void say(const drove_config *config)
     }
     list_losses(s, best->n_tried, true, all, sizeof all);
     list_losses(s, best->n_tried, false, fewer, sizeof fewer);
-    drove__run_say(config,
+    drove__run_say(cb,
                    "model: %s chosen: loss %.4g%s%s (%zu of %zu examples for "
                    "validation%s; %.1f s)",
                    best->name, best->loss, has_values ? " of standardised values" : "", guess,
                    s->n_held, s->n_rows, s->n_divisions > 1 ? ", in several ways" : "", s->seconds);
     if (s->n > 1)
         drove__run_say(
-            config,
+            cb,
             "model: compared: %s%s%s; of those about as good as the best, the simplest is taken",
             all, *fewer != '\0' ? "; dropped early: " : "", fewer);
     if (best->loss > best->constant_loss * (1.0 - LEAST_PROGRESS))
-        drove__run_say(config, "model: no candidate is at least 1 %% better than a constant guess: "
-                               "these columns say little about the label");
+        drove__run_say(cb, "model: no candidate is at least 1 %% better than a constant guess: "
+                           "these columns say little about the label");
 }
 
 /* A model with keys knows persons, shops ... of the training data again, and no others. */
@@ -523,7 +531,7 @@ static void say_keys(const search *s)
     snprintf(spec, sizeof spec, "%s", s->encoding[0].spec);
     const bool has_list = has_key(spec, "ignore");
     if (has_list || !add_key(spec, "ignore", escaped)) snprintf(spec, sizeof spec, "%s", escaped);
-    drove__run_say(&s->run->config,
+    drove__run_say(s->cb,
                    "model: column%s %s tell%s rows apart by what they are about: the losses hold "
                    "for known values, and rows with others will be predicted worse (%s'%s' leaves "
                    "%s out)",
@@ -531,7 +539,7 @@ static void say_keys(const search *s)
                    spec, n == 1 ? "it" : "them");
 }
 
-static drove_status search_all(search *s)
+static drove_status search_all(search *s, drove_choice *choice)
 {
     encoding *plain;
     DROVE_TRY(find_encoding(s, &candidates[0], &plain));
@@ -561,30 +569,29 @@ static drove_status search_all(search *s)
     }
     s->out->is_standardised = plain->data->storage->y_kind == DROVE_Y_VALUE;
     if (plain->data->n_rows >= LEAST_ROWS) DROVE_TRY(compare(s));
-    /* The run takes the choice. */
-    drove_options *opt = &s->run->config.opt;
-    unsigned chosen = s->out->chosen;
+    const unsigned chosen = out->chosen;
     const candidate *c = s->of[chosen];
-    snprintf(opt->model, sizeof opt->model, "%s", model_of(c, s->sees[chosen]->data));
-    memcpy(opt->data, s->sees[chosen]->spec, sizeof opt->data);
-    if (opt->weight_decay == 0.0) opt->weight_decay = c->decay;
+    drove__choice_add(choice, "model", DROVE_BY_SEARCH, "%s", model_of(c, s->sees[chosen]->data));
+    drove__choice_add(choice, "data", DROVE_BY_SEARCH, "%s", s->sees[chosen]->spec);
+    if (s->config->method.weight_decay == 0.0)
+        drove__choice_add(choice, "weight_decay", DROVE_BY_SEARCH, "%.17g", c->decay);
     /* A tenth of a small table's rows is worth more in training than as a judge. */
-    const drove_candidate_result *r = &s->out->candidate[s->out->chosen];
-    if (s->run->config.words.until_is_auto && drove__resolve_is_tuned(opt)) {
-        if (s->n_rows_whole <= MOST_ROWS_ON_ALL && r->n_tried != 0) {
-            snprintf(opt->until, sizeof opt->until, "epochs=%.0f", fmax(ceil(r->epochs), 1.0));
-            s->out->lr = exp(r->log_lr); /* trials of so short a run would be shorter still */
-        }
+    const drove_candidate_result *r = &out->candidate[chosen];
+    const bool is_open = s->config->length.is_auto && s->config->is_tuned;
+    if (is_open && s->n_rows_whole <= MOST_ROWS_ON_ALL && r->n_tried != 0) {
+        drove__choice_add(choice, "until", DROVE_BY_SEARCH, "epochs=%.0f",
+                          fmax(ceil(r->epochs), 1.0));
+        out->lr = exp(r->log_lr); /* trials of so short a run would be shorter still */
     }
     return DROVE_OK;
 }
 
 /* *is_table: the data are a table; *is_file: they can be read again. */
-static drove_status look_at_data(const drove_options *opt, bool *is_table, bool *is_file)
+static drove_status look_at_data(const char *data, bool *is_table, bool *is_file)
 {
     drove_spec spec;
     struct stat about;
-    DROVE_TRY(drove__data_parse(opt->data, &spec));
+    DROVE_TRY(drove__data_parse(data, &spec));
     *is_table = strcmp(spec.name, "table") == 0;
     *is_file = true;
     for (unsigned i = 0; i < spec.n_args; i++)
@@ -595,47 +602,54 @@ static drove_status look_at_data(const drove_options *opt, bool *is_table, bool 
     return DROVE_OK;
 }
 
-drove_status drove__search_model(drove_run *run)
+drove_status drove__search_default(const drove_config *config, bool has_ranks,
+                                   const drove_callbacks *cb, drove_choice *choice)
 {
-    search s = {.run = run, .out = &run->config.search};
-    uint64_t begun_ns = drove__clock_now(run->workers.loop->clock);
-    if (run->config.opt.model[0] == '\0') {
-        /* --model default */
-        bool is_table, is_file;
-        DROVE_TRY(look_at_data(&run->config.opt, &is_table, &is_file));
-        bool searches = is_table && is_file && run->workers.ranks.n == 1 &&
-                        run->config.opt.resume[0] == '\0' && run->config.opt.features[0] == '\0' &&
-                        drove__resolve_is_tuned(&run->config.opt);
-        snprintf(run->config.opt.model, sizeof run->config.opt.model, "%s",
-                 searches ? "auto" : DROVE_MODEL_USUAL);
-        run->config.model_is_auto = !searches;
-        if (is_table && !is_file && run->config.opt.resume[0] == '\0')
-            drove__run_say(&run->config,
-                           "model: %s (a pipe cannot be read twice, so no models were compared)",
-                           run->config.opt.model);
-    }
-    if (!drove__words_of(&run->config.opt).model_is_auto) return DROVE_OK;
     bool is_table, is_file;
-    if (run->workers.ranks.n > 1)
+    if (config->problem.model != NULL || config->problem.compares_model) return DROVE_OK;
+    const bool is_new = config->files.resume == NULL;
+    DROVE_TRY(look_at_data(config->problem.data, &is_table, &is_file));
+    const bool searches = is_table && is_file && !has_ranks && is_new &&
+                          config->problem.features[0] == '\0' && config->is_tuned;
+    const char *model = searches ? "auto" : DROVE_MODEL_USUAL;
+    drove__choice_add(choice, "model", DROVE_BY_KIND, "%s", model);
+    if (is_table && !is_file && is_new)
+        drove__run_say(cb, "model: %s (a pipe cannot be read twice, so no models were compared)",
+                       model);
+    return DROVE_OK;
+}
+
+drove_status drove__search_model(const drove_config *config, const drove_workers *workers,
+                                 const drove_interrupt *interrupt, const drove_callbacks *cb,
+                                 drove_search *out, drove_choice *choice)
+{
+    bool is_table, is_file;
+    *out = (drove_search){0};
+    if (!config->problem.compares_model) return DROVE_OK;
+    if (workers->ranks.n > 1)
         return drove__fail(DROVE_E_ARG,
                            "--model auto: expected one process, found %u ranks: drove train in one "
                            "process names the model that it chooses",
-                           run->workers.ranks.n);
-    DROVE_TRY(look_at_data(&run->config.opt, &is_table, &is_file));
-    if (drove__resolve_is_low(&run->config.opt))
+                           workers->ranks.n);
+    DROVE_TRY(look_at_data(config->problem.data, &is_table, &is_file));
+    if (config->low.is_low)
         return drove__fail(DROVE_E_ARG, "--model auto: expected no low --precision, found %s",
-                           run->config.opt.precision);
+                           config->low.precision);
     if (!is_file)
         return drove__fail(DROVE_E_ARG,
                            "--model auto: expected data that can be read more than once, found %s",
-                           run->config.opt.data);
-    DROVE_TRY(drove_options_validate(&run->config.opt));
-    drove_status status = search_all(&s);
-    run->config.search.seconds =
-        (double)(drove__clock_now(run->workers.loop->clock) - begun_ns) * 1e-9;
-    if (status == DROVE_OK) say(&run->config);
+                           config->problem.data);
+    search s = {.config = config,
+                .interrupt = interrupt,
+                .clock = workers->loop->clock,
+                .cb = cb,
+                .out = out};
+    const uint64_t begun_ns = drove__clock_now(s.clock);
+    drove_status status = search_all(&s, choice);
+    out->seconds = (double)(drove__clock_now(s.clock) - begun_ns) * 1e-9;
+    choice->search = out;
+    if (status == DROVE_OK) say(out, cb);
     if (status == DROVE_OK) say_keys(&s);
     for (size_t i = 0; i < s.n_encodings; i++) drove_data_destroy(s.encoding[i].data);
-    run->config.words = drove__words_of(&run->config.opt); /* the length may be chosen now */
     return status;
 }

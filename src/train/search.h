@@ -19,14 +19,21 @@
  * divisions count. */
 unsigned drove__search_choose(const drove_search *search, double tolerance);
 
-/* Settles config->opt.model: "" by the kind of data, "auto" by trial runs, which also give the
- * data's encoding, the weight decay and, of a small table, the length.  Says what was chosen.
- * Before the data are opened.  Errors: those of the data and of runs, DROVE_E_ARG (--model auto
- * beside ranks, or of data that cannot be read twice). */
-drove_status drove__search_model(drove_run *run);
+/* --model default: the usual model, or "auto" where models are compared.  Before the data are
+ * opened.  Errors: those of a data spec. */
+drove_status drove__search_default(const drove_config *config, bool has_ranks,
+                                   const drove_callbacks *cb, drove_choice *choice);
+/* --model auto: chooses by trial runs, which also give the data's encoding, the weight decay and,
+ * of a small table, the length.  Says what was chosen; the choice points to *out.  Before the data
+ * are opened.  Errors: those of the data and of runs, DROVE_E_ARG (--model auto beside ranks, or of
+ * data that cannot be read twice). */
+drove_status drove__search_model(const drove_config *config, const drove_workers *workers,
+                                 const drove_interrupt *interrupt, const drove_callbacks *cb,
+                                 drove_search *out, drove_choice *choice);
 
 /* With --resume: the record of the search that chose the model, from run.json; unreadable, it is
- * left out, which is said.  Errors: DROVE_E_NOMEM. */
-drove_status drove__search_load(drove_config *config, const drove_workers *workers);
+ * left out, which is said.  The choice points to *out.  Errors: DROVE_E_NOMEM. */
+drove_status drove__search_load(const drove_config *config, const drove_callbacks *cb,
+                                drove_search *out, drove_choice *choice);
 
 #endif

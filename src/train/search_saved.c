@@ -1,6 +1,6 @@
 /* train/search_saved.c - the record of a model search, of a run that goes on: read back from
  * run.json, as report/choices.c wrote it.  Declared in train/search.h. */
-#include "values/chosen.h"
+#include "config/chosen.h"
 #include "values/say.h"
 #include "train/search.h"
 
@@ -65,23 +65,23 @@ static bool read_search(const json_t *o, drove_search *out)
     return is_chosen;
 }
 
-drove_status drove__search_load(drove_config *config, const drove_workers *workers)
+drove_status drove__search_load(const drove_config *config, const drove_callbacks *cb,
+                                drove_search *out, drove_choice *choice)
 {
-    drove_search search = {0};
     size_t size;
-    if (config->opt.resume[0] == '\0' || workers->ranks.rank != 0) return DROVE_OK;
-    char *path = drove__path_join(config->opt.resume, "run.json"), *text;
-    if (path == NULL) return drove__fail_nomem("a path", sizeof config->opt.resume);
+    *out = (drove_search){0};
+    if (config->files.resume == NULL) return DROVE_OK;
+    char *path = drove__path_join(config->files.resume, "run.json"), *text;
+    if (path == NULL) return drove__fail_nomem("a path", strlen(config->files.resume));
     drove_status status = drove__file_load(path, RUN_JSON_MOST_BYTES, &text, &size);
     json_t *object = NULL;
     json_error_t error;
     drove_status parsed =
         status == DROVE_OK ? drove__json_parse(text, size, 0, &error, &object) : DROVE_OK;
     const json_t *saved = json_object_get(object, "model_search");
-    if (json_is_object(saved) && read_search(saved, &search)) config->search = search;
+    if (json_is_object(saved) && read_search(saved, out)) choice->search = out;
     else if (saved != NULL && !json_is_null(saved))
-        drove__run_warn(config,
-                        "model: %s: \"model_search\" is not what a run writes, and is left out",
+        drove__run_warn(cb, "model: %s: \"model_search\" is not what a run writes, and is left out",
                         path);
     json_decref(object);
     if (status == DROVE_OK) free(text);

@@ -3,9 +3,8 @@
 #include "train/strategy_probe.h"
 
 #include "base/sort.h"
-#include "config/registry.h"
-#include "values/chosen.h"
 #include "run/control.h"
+#include "values/interrupt.h"
 #include "values/progress.h"
 #include "run/setup.h"
 #include "auto/strategy_counts.h"
@@ -225,7 +224,10 @@ bool drove__strategy_probe_is_clear(const drove_strategy_probe *p)
 /* ---- runs of the probe ---- */
 
 typedef struct contest {
-    drove_run *run;
+    const drove_config *config;
+    const drove_problem *problem;
+    const drove_clock *clock;
+    const drove_interrupt *interrupt;
     drove_strategy_probe *out;
     drove_run *entrant[DROVE_MOST_RIVALS]; /* a run of each rival; NULL: it does not take part */
     unsigned where;                        /* IN_CONTEST, BY_SPEED */
@@ -237,7 +239,7 @@ typedef struct contest {
 
 static double elapsed(const contest *c)
 {
-    return (double)(drove__clock_now(c->run->workers.loop->clock) - c->begun_ns) * 1e-9;
+    return (double)(drove__clock_now(c->clock) - c->begun_ns) * 1e-9;
 }
 
 static unsigned threads_of(const candidate *c, unsigned n_allowed)
@@ -253,7 +255,7 @@ static unsigned threads_of(const candidate *c, unsigned n_allowed)
 /* The first piece lasts so much longer, and its speed does not count: until memory is mapped. */
 static double cold_s(const contest *c)
 {
-    return COLD_S * (double)c->run->problem.model->n_params;
+    return COLD_S * (double)c->problem->model->n_params;
 }
 
 static double first_piece(const contest *c)
@@ -273,33 +275,35 @@ static double least_rounds(const contest *c)
 }
 
 /* As many as the budget allows; one that cannot be made stays NULL.  false: fewer than two. */
-static bool open_entrants(contest *c)
+static bool open_entrants(contest *c, drove_engine_shared *shared)
 {
     double setup_s = 0.0, round_s = least_rounds(c);
     unsigned n_open = 0;
     for (unsigned i = 0; i < c->out->n; i++) {
         double before_s = elapsed(c), n_then = n_open + (i == 0 ? 2.0 : 1.0);
         if (before_s + setup_s + n_then * round_s > c->budget_s) break;
-        drove_options opt;
         /* The run's problem and method, which auto has settled; no end, no files, no second look at
          * test data. */
-        const drove_run *run = c->run;
-        opt = run->config.opt;
-        snprintf(opt.strategy, sizeof opt.strategy, "%s", c->out->rival[i].strategy);
-        snprintf(opt.threads, sizeof opt.threads, "%u", c->out->rival[i].n_threads);
-        snprintf(opt.defaults, sizeof opt.defaults, "classic"); /* nothing is chosen again */
-        snprintf(opt.until, sizeof opt.until, "seconds=%g", 10.0 * MOST_PROBE_S);
-        snprintf(opt.save_every, sizeof opt.save_every, "never");
-        snprintf(opt.prefetch, sizeof opt.prefetch, "%s",
-                 drove__prefetch_wants_hints(run->config.opt.prefetch) ? "on" : "hardware");
-        snprintf(opt.metrics, sizeof opt.metrics, "none");
-        if (run->config.words.rule_state_is_auto)
-            snprintf(opt.rule_state, sizeof opt.rule_state, "auto");
-        opt.test[0] = opt.out[0] = opt.timeline[0] = opt.log[0] = opt.features[0] = '\0';
-        opt.class_weight[0] = '\0'; /* the data have it */
-        opt.eval_every = 1.0;
-        (void)drove__run_open(&c->run->config, &c->run->state, &opt, c->run->problem.train,
-                              c->run->workers.loop->shared, &c->entrant[i]);
+        static const struct {
+            const char *name, *value;
+        } usual[] = {
+            {"defaults", "classic"},                           /* nothing is chosen again */
+            {"test", "none"},        {"class_weight", "none"}, /* the data have it */
+            {"features", "none"},    {"machine", "none"},      /* it is tried out in real time */
+            {"eval_every", "1"},     {"save_every", "never"},  {"metrics", "none"},
+            {"out", "none"},         {"timeline", "none"},     {"log", "none"}};
+        drove_choice choice = {0};
+        for (size_t k = 0; k < DROVE_COUNT(usual); k++)
+            drove__choice_add(&choice, usual[k].name, DROVE_FROM_CALLER, "%s", usual[k].value);
+        drove__choice_add(&choice, "strategy", DROVE_FROM_CALLER, "%s", c->out->rival[i].strategy);
+        drove__choice_add(&choice, "threads", DROVE_FROM_CALLER, "%u", c->out->rival[i].n_threads);
+        drove__choice_add(&choice, "until", DROVE_FROM_CALLER, "seconds=%g", 10.0 * MOST_PROBE_S);
+        drove__choice_add(&choice, "prefetch", DROVE_FROM_CALLER,
+                          c->config->machine.hints ? "on" : "hardware");
+        if (drove__config_is_own(c->config, "rule_state"))
+            drove__choice_add(&choice, "rule_state", DROVE_FROM_CALLER, "auto");
+        (void)drove__run_open(c->config, &choice, c->interrupt, c->problem->train, shared,
+                              &c->entrant[i]);
         n_open += c->entrant[i] != NULL;
         if (c->entrant[0] == NULL) break;
         setup_s = (elapsed(c) - before_s) * (i == 0 ? c->out->n_allowed : 1.0); /* by workers */
@@ -309,7 +313,7 @@ static bool open_entrants(contest *c)
 
 static void drop(contest *c, unsigned i)
 {
-    drove__run_close(c->entrant[i]);
+    drove__run_close(c->entrant[i], DROVE_OK);
     c->entrant[i] = NULL;
 }
 
@@ -332,7 +336,7 @@ static bool do_round(contest *c, double train_s)
         piece->n_examples = drove__run_examples(&run->workers);
         r->n_pieces++;
     }
-    if (c->entrant[0] == NULL || drove__run_signal(&c->run->state) != 0) return false;
+    if (c->entrant[0] == NULL || drove__run_signal(c->interrupt) != 0) return false;
     for (unsigned i = 1; i < out->n; i++) {
         if (c->entrant[i] == NULL) continue;
         const drove_rival *one = &out->rival[0], *other = &out->rival[i];
@@ -362,7 +366,7 @@ static void do_rounds(contest *c)
         for (unsigned i = 0; i < one->n_pieces; i++) best = fmax(best, speed(one, i));
         if (best > 0.0)
             c->budget_s = drove__strategy_probe_budget(
-                drove__strategy_expected_s(&c->run->config, &c->run->problem, 1.0 / best));
+                drove__strategy_expected_s(c->config, c->problem, 1.0 / best));
         const double growth = k > 0 ? 2.0 : 1.0; /* so the whole of it doubles */
         if (elapsed(c) + growth * c->round_s > c->budget_s) return;
         train_s *= growth;
@@ -374,44 +378,36 @@ static void do_rounds(contest *c)
 /* True if the strategy may be chosen: nothing on the command line fixes it. */
 static bool is_open(const drove_config *config, const drove_workers *workers)
 {
-    const drove_options *o = &config->opt;
-    return config->words.strategy_is_auto && !config->words.is_classic &&
+    return config->method.strategy == NULL && !config->asks_classic &&
            workers->plan.host == DROVE_HOST_THREADS && workers->plan.n_asked > 1 &&
-           workers->ranks.n == 1 && o->workers[0] == '\0' && o->partition[0] == '\0' &&
-           o->resume[0] == '\0' && !config->words.owns_shard;
+           workers->ranks.n == 1 && config->machine.workers == NULL &&
+           config->machine.partition == 0 && config->files.resume == NULL &&
+           !config->exchange.owns_shard;
 }
 
-/* config->opt and workers->plan take the choice. */
-static drove_status take(drove_config *config, drove_workers *workers, const drove_rival *chosen)
+/* The rival that was chosen, for the run. */
+static void choose(const drove_strategy_probe *out, unsigned n_asked, drove_choice *choice)
 {
-    drove_options *o = &config->opt;
-    drove_plan plan;
-    snprintf(o->strategy, sizeof o->strategy, "%s", chosen->strategy);
-    if (chosen->n_threads > 1 && chosen->n_threads < workers->plan.n_asked)
-        snprintf(o->threads, sizeof o->threads, "%u", chosen->n_threads);
-    DROVE_TRY(drove__plan_make(o, &workers->machine, &drove__plan_registry, &plan));
-    drove__plan_fini(&workers->plan);
-    workers->plan = plan;
-    if (!config->words.rule_state_is_auto) return DROVE_OK;
-    snprintf(o->rule_state, sizeof o->rule_state, "auto");
-    const char *state = drove__resolve_rule_state(o, workers->plan.ops->needs);
-    snprintf(o->rule_state, sizeof o->rule_state, "%s", state);
-    return DROVE_OK;
+    const drove_rival *chosen = &out->rival[out->chosen];
+    const drove_origin by = out->reason == DROVE_STRATEGY_PROBED ? DROVE_BY_PROBE : DROVE_BY_KIND;
+    choice->probe = out;
+    drove__choice_add(choice, "strategy", by, "%s", chosen->strategy);
+    if (chosen->n_threads > 1 && chosen->n_threads < n_asked)
+        drove__choice_add(choice, "threads", by, "%u", chosen->n_threads);
 }
 
 static bool prepare(contest *c, unsigned where)
 {
     c->where = where;
-    c->out->margin = where == BY_SPEED && c->run->config.words.lr_is_auto
+    c->out->margin = where == BY_SPEED && drove__config_is_own(c->config, "lr")
                          ? drove__strategy_speed_margin
                          : drove__strategy_probe_margin;
     c->n_sample = LEAST_SAMPLE;
     if (where != BY_SPEED)
         c->n_sample = (size_t)fmin(fmax(SAMPLE_S / c->example_s, LEAST_SAMPLE), MOST_SAMPLE);
-    if (c->n_sample > c->run->problem.train->n_rows) c->n_sample = c->run->problem.train->n_rows;
+    if (c->n_sample > c->problem->train->n_rows) c->n_sample = c->problem->train->n_rows;
     drove_strategy_probe *out = c->out;
-    const unsigned meeting =
-        1u << drove__strategy_meeting(&c->run->config, &c->run->problem, c->example_s);
+    const unsigned meeting = 1u << drove__strategy_meeting(c->config, c->problem, c->example_s);
     out->n = 0;
     for (size_t i = 0; i < DROVE_COUNT(candidates); i++) {
         const candidate *one = &candidates[i];
@@ -429,29 +425,39 @@ static bool prepare(contest *c, unsigned where)
  * between more. */
 static bool prepare_any(contest *c, double run_s)
 {
-    const bool is_known =
-        drove__strategy_knows_progress(&c->run->config, &c->run->problem, c->example_s);
+    const bool is_known = drove__strategy_knows_progress(c->config, c->problem, c->example_s);
     c->budget_s = drove__strategy_probe_budget(run_s);
-    const bool is_sure = is_known && c->run->config.words.lr_is_auto && c->out->n_allowed == 2;
+    const bool is_sure =
+        is_known && drove__config_is_own(c->config, "lr") && c->out->n_allowed == 2;
     if (!is_sure && run_s >= LEAST_RUN_S && prepare(c, IN_CONTEST)) return true;
     return prepare(c, BY_SPEED) && is_known;
 }
 
-drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
+drove_status drove__strategy_probe_run(const drove_config *config, const drove_problem *problem,
+                                       drove_workers *workers, const drove_interrupt *interrupt,
+                                       const float *theta, drove_strategy_probe *out,
+                                       drove_choice *choice)
 {
-    drove_strategy_probe *out = &run->config.strategy_probe;
-    contest c = {.run = run, .out = out};
-    if (!is_open(&run->config, &run->workers)) return DROVE_OK;
-    DROVE_TRY(drove__strategy_example_s(&run->config, &run->problem, &run->workers, &c.example_s));
-    out->n_allowed = run->workers.plan.n_asked;
+    contest c = {.config = config,
+                 .problem = problem,
+                 .clock = workers->loop->clock,
+                 .interrupt = interrupt,
+                 .out = out};
+    const unsigned n_asked = workers->plan.n_asked;
+    *out = (drove_strategy_probe){0};
+    if (!is_open(config, workers)) return DROVE_OK;
+    DROVE_TRY(drove__strategy_example_s(config, problem, workers, &c.example_s));
+    out->n_allowed = n_asked;
     out->reason = DROVE_STRATEGY_SHORT;
-    if (!prepare_any(&c, drove__strategy_expected_s(&run->config, &run->problem, c.example_s)))
-        return take(&run->config, &run->workers, &out->rival[0]);
+    if (!prepare_any(&c, drove__strategy_expected_s(config, problem, c.example_s))) {
+        choose(out, n_asked, choice);
+        return DROVE_OK;
+    }
     out->reason = DROVE_STRATEGY_SKIPPED;
-    DROVE_TRY(drove__run_prepare_precision(&run->config, &run->problem, &run->workers,
+    DROVE_TRY(drove__run_prepare_precision(config, problem, workers,
                                            theta)); /* not the probe's time: it is kept */
-    c.begun_ns = drove__clock_now(run->workers.loop->clock);
-    if (open_entrants(&c)) {
+    c.begun_ns = drove__clock_now(c.clock);
+    if (open_entrants(&c, workers->loop->shared)) {
         drove_run *first = c.entrant[0];
         if (drove__run_sample_loss(&first->problem, &first->workers, &first->state, c.n_sample,
                                    &out->loss_first) == DROVE_OK) {
@@ -462,8 +468,9 @@ drove_status drove__strategy_probe_run(drove_run *run, const float *theta)
         }
     }
     for (unsigned i = 0; i < c.out->n; i++)
-        if (c.entrant[i] != NULL) drove__run_close(c.entrant[i]);
+        if (c.entrant[i] != NULL) drove__run_close(c.entrant[i], DROVE_OK);
     out->seconds = elapsed(&c);
     if (out->reason == DROVE_STRATEGY_PROBED) out->rival[0].rate = 1.0;
-    return take(&run->config, &run->workers, &out->rival[out->chosen]);
+    choose(out, n_asked, choice);
+    return DROVE_OK;
 }

@@ -6,14 +6,19 @@
 #include "base/locale.h"
 #include "base/memfile.h"
 #include "base/print.h"
+#include "cluster/ranks_open.h"
 #include "data/open/overwrite.h"
 #include "report/report.h"
+#include "auto/choose.h"
+#include "config/registry.h"
 #include "run/control.h"
 #include "files/facts.h"
 #include "files/final_metrics.h"
 #include "files/folder.h"
 #include "files/output.h"
 #include "run/prefetch.h"
+#include "values/interrupt.h"
+#include "values/say.h"
 #include "values/progress.h"
 #include "values/ranks.h"
 #include "files/recording.h"
@@ -48,14 +53,31 @@ static drove_status print_to_memory(const drove_facts *facts, char **out)
     return drove__fail_nomem("the summary", size);
 }
 
+/* What data or model lack becomes a message, since the run itself has not failed; other failures
+ * would make a summary without the numbers a lie. */
+static drove_status pass_over(const drove_callbacks *cb, const char *what, drove_status status)
+{
+    if (status == DROVE_OK || drove_status_exit(status) == 1) return status;
+    drove__run_warn(cb, "no %s: %s", what, drove_error_text());
+    return DROVE_OK;
+}
+
 static drove_status report(drove_run *run, drove_result *result)
 {
-    drove_metrics *train, *test;
+    drove_metrics *train = NULL, *test = NULL;
     drove_importance importance = {0};
     drove_facts facts = {0};
     drove_status status;
-    if ((status = drove__run_metrics(run, &train, &test)) != DROVE_OK) goto fail;
-    if ((status = drove__run_importance(run, &importance)) != DROVE_OK) goto fail;
+    const drove_callbacks *cb = &run->output.cb;
+    if (run->config.tells_metrics && run->state.outcome != DROVE_CRASHED) {
+        status = drove__run_metrics(&run->problem, &run->workers, &run->state,
+                                    run->config.length.eval_examples == 0, &train, &test);
+        if ((status = pass_over(cb, "metrics", status)) != DROVE_OK) goto fail;
+        if (run->config.problem.features[0] == '\0')
+            status = drove__run_importance(&run->problem, &run->workers, &run->state,
+                                           run->config.seed, &importance);
+        if ((status = pass_over(cb, "importance of columns", status)) != DROVE_OK) goto fail;
+    }
     if ((status = drove__facts_summary(run, &facts)) != DROVE_OK) goto fail;
     facts.metrics = train;
     facts.test_metrics = test;
@@ -79,14 +101,16 @@ static drove_status finish(drove_run *run, drove_result **out)
 {
     drove_result *result = calloc(1, sizeof *result);
     if (result == NULL) return drove__fail_nomem("the result", sizeof *result);
-    drove__run_progress(run, run->state.standing.train_ns, 1, &run->state.final);
+    drove__run_progress(&run->config, &run->workers, &run->state, run->state.standing.train_ns,
+                        &run->state.final);
+    run->state.final.evaluated = 1;
     result->outcome = run->state.outcome;
     result->signal_number = run->state.signal_number;
     result->final = run->state.final;
     drove_status status;
     if ((status = report(run, result)) != DROVE_OK) goto fail;
     /* Over ranks, rank 0 alone has the parameters. */
-    if (run->config.keeps_model && run->state.outcome != DROVE_CRASHED &&
+    if (run->output.keeps_model && run->state.outcome != DROVE_CRASHED &&
         run->workers.ranks.rank == 0) {
         if ((status = drove__memfile_create(NULL, 0, false, &result->model)) != DROVE_OK) goto fail;
         drove__model_name(result->model, result->model_name);
@@ -101,45 +125,48 @@ fail:
     return DROVE_OK;
 }
 
-static drove_status check_file(const drove_options *opt, const char *flag, const char *path)
+static drove_status check_file(const drove_config *config, const char *flag, const char *path)
 {
-    if (path[0] == '\0') return DROVE_OK;
-    DROVE_TRY(drove__overwrite_check(flag, path, opt->model));
-    DROVE_TRY(drove__overwrite_check(flag, path, opt->replay));
-    DROVE_TRY(drove__overwrite_check_data(flag, path, opt->data));
-    if (drove__words_of(opt).test != DROVE_TEST_SPEC) return DROVE_OK;
-    return drove__overwrite_check_data(flag, path, opt->test);
+    const drove_config_problem *p = &config->problem;
+    if (path == NULL) return DROVE_OK;
+    DROVE_TRY(drove__overwrite_check(flag, path, drove__config_model(config)));
+    DROVE_TRY(drove__overwrite_check(flag, path,
+                                     config->files.replay != NULL ? config->files.replay : ""));
+    DROVE_TRY(drove__overwrite_check_data(flag, path, p->data));
+    if (p->test != DROVE_TEST_SPEC) return DROVE_OK;
+    return drove__overwrite_check_data(flag, path, p->test_spec);
 }
 
 /* The files outside --out that a run writes. */
-static drove_status check_files(const drove_options *opt)
+static drove_status check_files(const drove_config *config)
 {
-    if (opt->replay_steps[0] != '\0' && opt->replay[0] == '\0')
+    const drove_config_files *f = &config->files;
+    if (f->replay_steps != NULL && f->replay == NULL)
         return drove__fail(DROVE_E_ARG, "--replay-steps: expected --replay with it, found none");
-    DROVE_TRY(check_file(opt, "--timeline", opt->timeline));
-    DROVE_TRY(check_file(opt, "--log", opt->log));
+    DROVE_TRY(check_file(config, "--timeline", f->timeline));
+    DROVE_TRY(check_file(config, "--log", f->log));
     /* No two of them are one file. */
     const struct {
         const char *flag, *path;
-    } file[] = {{"--timeline", opt->timeline},
-                {"--log", opt->log},
-                {"--record", opt->record},
-                {"--replay-steps", opt->replay_steps}};
+    } file[] = {{"--timeline", f->timeline},
+                {"--log", f->log},
+                {"--record", f->record},
+                {"--replay-steps", f->replay_steps}};
     for (size_t i = 0; i < DROVE_COUNT(file); i++) {
-        if (file[i].path[0] == '\0') continue;
-        if (i > 0 && drove__folder_writes(opt->out, file[i].path))
+        if (file[i].path == NULL) continue;
+        if (i > 0 && f->out != NULL && drove__folder_writes(f->out, file[i].path))
             return drove__fail(DROVE_E_ARG,
                                "%s: expected a name that the run does not use itself, found %s",
                                file[i].flag, file[i].path);
         for (size_t k = 0; k < i; k++)
-            if (strcmp(file[i].path, file[k].path) == 0)
+            if (file[k].path != NULL && strcmp(file[i].path, file[k].path) == 0)
                 return drove__fail(DROVE_E_ARG,
                                    "%s: expected another file than that of %s, found %s",
                                    file[i].flag, file[k].flag, file[i].path);
     }
-    DROVE_TRY(check_file(opt, "--record", opt->record));
-    if (opt->record[0] != '\0') DROVE_TRY(drove__recording_check(opt->record));
-    return check_file(opt, "--replay-steps", opt->replay_steps);
+    DROVE_TRY(check_file(config, "--record", f->record));
+    if (f->record != NULL) DROVE_TRY(drove__recording_check(f->record));
+    return check_file(config, "--replay-steps", f->replay_steps);
 }
 
 /* ---- the handle of a run ---- */
@@ -149,51 +176,118 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
     DROVE_GIVEN(options);
     DROVE_GIVEN(out);
     DROVE_ALIVE(options, "options");
+    drove_run *run = drove__alloc(1, sizeof *run);
     *out = NULL;
-    drove_run *run = drove__run_alloc(options);
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
-    run->config.opt = *options;
-    run->config.words = drove__words_of(options);
-    *out = run;
-    return DROVE_OK;
+    drove_status status = drove__config_init(options, &run->config);
+    if (status == DROVE_OK)
+        status = drove__run_make_loop(&run->workers, run->config.machine.has_procs);
+    if (status == DROVE_OK) *out = run;
+    else drove_run_destroy(run);
+    return status;
 }
 
 void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks)
 {
     if (run == NULL) return;
     DROVE_ALIVE(run, "a run");
-    run->config.cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
+    run->output.cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
 }
 
 void drove_run_keep_model(drove_run *run)
 {
     if (run == NULL) return;
     DROVE_ALIVE(run, "a run");
-    run->config.keeps_model = true;
+    run->output.keeps_model = true;
+}
+
+void drove_run_cancel(drove_run *run)
+{
+    if (run == NULL) return;
+    DROVE_ALIVE(run, "a run");
+    drove__run_interrupt(&run->state.interrupt);
+}
+
+drove_status drove_run_set_communicator(drove_run *run, int communicator, const char *library)
+{
+    DROVE_GIVEN(run);
+    DROVE_ALIVE(run, "a run");
+    if (run->state.is_over)
+        return drove__fail(DROVE_E_ARG, "communicator: expected a run that has not been trained, "
+                                        "found one that has");
+    DROVE_TRY(drove__mpi_find_library(library, &run->workers.ranks.library));
+    run->workers.ranks.communicator = communicator;
+    return DROVE_OK;
+}
+
+/* What is known, or tried, before the data are read: earlier runs, and --model auto. */
+static drove_status look_back(drove_run *run)
+{
+    drove_config *config = &run->config;
+    drove_choice choice = {0};
+    drove_search search;
+    const drove_callbacks *cb = &run->output.cb;
+    if (run->workers.ranks.n == 1) {
+        DROVE_TRY(drove__folder_begin_again(config, &run->output, &choice));
+        DROVE_TRY(drove__config_choose(config, &choice));
+        DROVE_TRY(check_files(config));
+        DROVE_TRY(drove__folder_check(config));
+    }
+    choice.n = 0;
+    DROVE_TRY(drove__replay_open(config, &run->workers, &choice));
+    DROVE_TRY(drove__config_choose(config, &choice));
+    DROVE_TRY(
+        drove__ranks_agree(&run->workers, drove__config_validate(config, run->workers.ranks.n)));
+    choice.n = 0;
+    DROVE_TRY(drove__search_default(config, run->workers.ranks.n > 1, cb, &choice));
+    DROVE_TRY(drove__config_choose(config, &choice));
+    choice.n = 0;
+    DROVE_TRY(
+        drove__search_model(config, &run->workers, &run->state.interrupt, cb, &search, &choice));
+    if (run->workers.ranks.rank == 0 && choice.n == 0)
+        DROVE_TRY(drove__search_load(config, cb, &search, &choice));
+    return drove__config_choose(config, &choice);
+}
+
+/* --strategy auto, which may mean fewer workers than were placed for the data. */
+static drove_status choose_strategy(drove_run *run, const float *theta)
+{
+    drove_config *config = &run->config;
+    drove_workers *workers = &run->workers;
+    drove_strategy_probe probe;
+    drove_choice choice = {0};
+    drove_plan plan;
+    DROVE_TRY(drove__strategy_probe_run(config, &run->problem, workers, &run->state.interrupt,
+                                        theta, &probe, &choice));
+    if (probe.reason == DROVE_STRATEGY_GIVEN) return DROVE_OK;
+    DROVE_TRY(drove__config_choose(config, &choice));
+    const drove_plan_wanted wanted = drove__config_plan(config);
+    DROVE_TRY(drove__plan_make(&wanted, &workers->machine, &drove__plan_registry, &plan));
+    drove__plan_fini(&workers->plan);
+    workers->plan = plan;
+    choice = (drove_choice){0};
+    if (drove__config_is_own(config, "rule_state"))
+        drove__choose_rule_state(config, plan.ops->needs, &choice);
+    DROVE_TRY(drove__config_choose(config, &choice));
+    return drove__setup_places(workers);
 }
 
 static drove_status begin(drove_run *run)
 {
-    DROVE_TRY(drove__ranks_join(&run->config, &run->workers));
-    if (run->workers.ranks.n == 1) DROVE_TRY(drove__folder_begin_again(&run->config, &run->output));
-    if (run->workers.ranks.n == 1) DROVE_TRY(check_files(&run->config.opt));
-    if (run->workers.ranks.n == 1) DROVE_TRY(drove__folder_check(&run->config.opt));
-    DROVE_TRY(drove__replay_open(&run->config, &run->workers));
-    run->config.words = drove__words_of(&run->config.opt); /* both may have changed options */
-    DROVE_TRY(drove__search_model(run));
-    DROVE_TRY(drove__search_load(&run->config, &run->workers));
+    const drove_config *config = &run->config;
+    DROVE_TRY(drove__ranks_join(&run->workers, config->machine.isa, config->exchange.timeout,
+                                &run->output.cb));
+    if (run->workers.ranks.rank != 0) run->output.cb.message = NULL; /* rank 0 speaks for all */
+    DROVE_TRY(look_back(run));
     float *theta = NULL;
     drove_status status;
     if ((status = drove__setup_problem(run, &theta)) != DROVE_OK) goto fail;
-    /* --strategy auto, which may mean fewer workers than were placed for the data. */
-    if ((status = drove__strategy_probe_run(run, theta)) != DROVE_OK) goto fail;
-    if (run->config.strategy_probe.reason != DROVE_STRATEGY_GIVEN)
-        if ((status = drove__setup_places(&run->workers)) != DROVE_OK) goto fail;
+    if ((status = choose_strategy(run, theta)) != DROVE_OK) goto fail;
     status = drove__setup_workers(run, &theta);
 fail:
     drove__free(theta);
     DROVE_TRY(status);
-    DROVE_TRY(drove__replay_begin(run));
+    DROVE_TRY(drove__replay_begin(&run->problem, &run->workers, &run->state, &run->output.cb));
     return drove__run_record_begin(run);
 }
 
@@ -208,16 +302,19 @@ drove_status drove_run_train(drove_run *run, drove_result **out)
         return drove__fail(DROVE_E_ARG, "a run: expected one that has not been trained, found one "
                                         "that has");
     run->state.is_over = true;
-    run->state.interrupts_before = drove__run_interrupts();
+    run->state.interrupt.before = drove__run_interrupts();
+    bool has_trained = false;
     drove_status status = begin(run);
     if (status == DROVE_OK) {
         status = drove__run_control(run);
         if (status == DROVE_OK)
-            status = drove__run_record_end(&run->config, &run->workers, &run->state);
-        if (status != DROVE_OK)
-            status = drove__ranks_lost(&run->config, &run->workers, &run->state, status);
+            status =
+                drove__run_record_end(&run->config, &run->workers, &run->state, &run->output.cb);
+        has_trained = true;
     }
-    drove__run_prefetch_end(&run->config, &run->workers, &run->state);
+    if (status != DROVE_OK && (has_trained || run->workers.ranks.has_lost_some))
+        status = drove__ranks_lost(run->config.files.out, &run->workers, &run->state, status);
+    drove__run_prefetch_end(&run->config, &run->workers, &run->state, &run->output.cb);
     if (status == DROVE_OK) status = finish(run, out);
     if (status == DROVE_OK) status = drove__run_record_status(&run->state);
     if (status != DROVE_OK && *out != NULL) { /* all else is done and written */
@@ -234,6 +331,7 @@ void drove_run_destroy(drove_run *run)
     DROVE_END(run, "a run");
     if (run->workers.is_abandoned) return;
     if (!run->state.is_over) drove__free(run->workers.loop);
+    drove__config_fini(&run->config);
     drove__alive_free(run, drove__free);
 }
 

@@ -647,21 +647,18 @@ drove_model_io drove__data_io(const drove_data *data)
                             .image = {.c = image[0], .h = image[1], .w = image[2]}};
 }
 
-/* An activation that is the default cannot be told from one that was not given. */
-drove_status drove__modelfile_check(const drove_options *opt, const drove_model *model)
+drove_status drove__modelfile_check(const drove_modelfile_wanted *wanted, const drove_model *model)
 {
     static const char text[] = "%s: --%s: expected %s, as in this model file, found %s";
-    if (opt->loss[0] != '\0' && strcmp(opt->loss, model->loss->name) != 0) {
-        return drove__fail(DROVE_E_ARG, text, opt->model, "loss", model->loss->name, opt->loss);
-    }
-    if (strcmp(opt->activation, DROVE_DEFAULT_ACTIVATION) != 0 &&
-        strcmp(opt->activation, model->activation) != 0) {
-        return drove__fail(DROVE_E_ARG, text, opt->model, "activation", model->activation,
-                           opt->activation);
-    }
-    if (opt->init[0] == '\0') return DROVE_OK;
+    if (wanted->loss != NULL && strcmp(wanted->loss, model->loss->name) != 0)
+        return drove__fail(DROVE_E_ARG, text, wanted->model, "loss", model->loss->name,
+                           wanted->loss);
+    if (wanted->activation != NULL && strcmp(wanted->activation, model->activation) != 0)
+        return drove__fail(DROVE_E_ARG, text, wanted->model, "activation", model->activation,
+                           wanted->activation);
+    if (wanted->init == NULL) return DROVE_OK;
     return drove__fail(DROVE_E_ARG,
                        "%s: --init: expected auto, since the parameters are in this "
                        "model file, found %s",
-                       opt->model, opt->init);
+                       wanted->model, wanted->init);
 }

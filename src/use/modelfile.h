@@ -82,8 +82,14 @@ drove_model_io drove__data_io(const drove_data *data);
 /* Accuracy of a score: correct / rows, micro-F1 for multi-label, NaN for values. */
 double drove__score_accuracy(const drove_data *data, const drove_score *score);
 
-/* A saved model settles its loss, activation and parameters, which options must not ask for
- * differently.  Errors: DROVE_E_ARG. */
-drove_status drove__modelfile_check(const drove_options *opt, const drove_model *model);
+/* What is asked of a model that a file settles; NULL: whatever it is there. */
+typedef struct drove_modelfile_wanted {
+    const char *model; /* the file, for errors */
+    const char *loss, *activation, *init;
+} drove_modelfile_wanted;
+
+/* A saved model settles its loss, activation and parameters, which nobody must ask for differently.
+ * Errors: DROVE_E_ARG. */
+drove_status drove__modelfile_check(const drove_modelfile_wanted *wanted, const drove_model *model);
 
 #endif

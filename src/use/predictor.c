@@ -11,7 +11,6 @@
 #include "base/given.h"
 #include "base/locale.h"
 #include "base/mem.h"
-#include "base/options.h"
 #include "base/safetensors.h"
 #include "data/arrays.h"
 #include "data/matrix.h"
@@ -21,9 +20,7 @@
 #include "use/arrow.h"
 #include "use/infer.h"
 #include "use/modelfile.h"
-
-#include <drove/custom.h>
-#include <drove/predictor.h>
+#include "use/opened.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -78,8 +75,7 @@ static void find_facts(drove_predictor *p)
                                        .loss = m->loss->name};
 }
 
-/* custom NULL: none. */
-static drove_status open_predictor(const char *model, const char *isa, const drove_custom *custom,
+drove_status drove__predictor_open(const char *model, const char *isa, const drove_custom *custom,
                                    drove_predictor **out)
 {
     *out = NULL;
@@ -112,16 +108,7 @@ drove_status drove_predictor_open(const char *model, const char *isa, drove_pred
     DROVE_GIVEN(model);
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    return open_predictor(model, isa, NULL, out);
-}
-
-drove_status drove_predictor_open_with(const drove_options *options, drove_predictor **out)
-{
-    DROVE_GIVEN(options);
-    DROVE_GIVEN(out);
-    DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
-    return open_predictor(options->model, options->isa, &options->custom, out);
+    return drove__predictor_open(model, isa, NULL, out);
 }
 
 static void free_session(session *s)

@@ -18,8 +18,7 @@
 #include "engine/gather.h"
 #include "model/loss.h"
 #include "optim/optim.h"
-#include "use/modelfile.h"
-#include "base/options.h"
+#include "use/opened.h"
 #include "use/target_map.h"
 
 #include <math.h>
@@ -56,37 +55,15 @@ struct drove_trainer {
 
 /* ---- opening ---- */
 
-static drove_status fail_option(const char *name, const char *expected, const char *found)
+drove_status drove__trainer_open(const drove_trainer_settings *settings, drove_trainer **out)
 {
-    return drove__fail(DROVE_E_ARG, "trainer: %s: expected %s, found %s", name, expected,
-                       found[0] != '\0' ? found : "auto");
-}
-
-drove_status drove_trainer_open(const drove_options *options, drove_trainer **out)
-{
-    DROVE_GIVEN(options);
-    DROVE_GIVEN(out);
-    DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     *out = NULL;
-    if (!drove__names_model_file(options->model))
-        return fail_option("model", "a saved model", options->model);
-    if (strcmp(options->rule, "auto") == 0)
-        return fail_option("rule", "the name of a rule", options->rule);
-    if (!(options->lr > 0.0)) return fail_option("lr", "a step size above 0", "auto");
-    if (options->batch == 0) return fail_option("batch", "a number of examples", "auto");
-    if (options->precision[0] != '\0')
-        return drove__fail(DROVE_E_UNSUPPORTED, "trainer: precision: expected none, found %s",
-                           options->precision);
-    if (strcmp(options->schedule, "auto") != 0 && strcmp(options->schedule, "constant") != 0)
-        return drove__fail(DROVE_E_UNSUPPORTED, "trainer: schedule: expected constant, found %s",
-                           options->schedule);
     drove_trainer *t = calloc(1, sizeof *t);
     if (t == NULL) return drove__fail_nomem("a trainer", sizeof *t);
-    const char *cap = options->isa[0] != '\0' ? options->isa : NULL;
     drove_status status;
-    if ((status = drovek_select(&t->kernels, drove__cpu_features(), cap)) != DROVE_OK) goto fail;
-    if ((status = drove__modelfile_load_with(options->model, &options->custom, &t->file)) !=
+    if ((status = drovek_select(&t->kernels, drove__cpu_features(), settings->isa)) != DROVE_OK)
+        goto fail;
+    if ((status = drove__modelfile_load_with(settings->file.model, settings->custom, &t->file)) !=
         DROVE_OK)
         goto fail;
     const char *found = t->file.schema != NULL                   ? "a table"
@@ -98,26 +75,26 @@ drove_status drove_trainer_open(const drove_options *options, drove_trainer **ou
         status =
             drove__fail(DROVE_E_UNSUPPORTED,
                         "trainer: %s: expected a model of numbers as they are, found one of %s",
-                        options->model, found);
+                        settings->file.model, found);
         goto fail;
     }
-    if ((status = drove__modelfile_check(options, t->file.model)) != DROVE_OK) goto fail;
+    if ((status = drove__modelfile_check(&settings->file, t->file.model)) != DROVE_OK) goto fail;
     t->file.model->factors = DROVEK_FACTORS_F32; /* of the products, whatever it was trained with */
     drove__modelfile_describe(&t->file, &t->storage, &t->like);
 
-    const drove_optim_options of_rule = {.rule = options->rule,
+    const drove_optim_options of_rule = {.rule = settings->rule,
                                          .schedule = "constant",
-                                         .lr = options->lr,
-                                         .weight_decay = options->weight_decay,
-                                         .clip = options->clip,
+                                         .lr = settings->lr,
+                                         .weight_decay = settings->weight_decay,
+                                         .clip = settings->clip,
                                          .state = DROVE_STATE_SHARED,
                                          .n_params = t->file.model->n_params,
                                          .n_workers = 1,
                                          .kernels = &t->kernels};
     if ((status = drove__optim_create(&of_rule, &t->optim)) != DROVE_OK) goto fail;
     if ((status = drove__optim_worker_init(&t->worker, t->optim)) != DROVE_OK) goto fail;
-    t->seed = options->seed;
-    t->batch = (size_t)options->batch;
+    t->seed = settings->seed;
+    t->batch = settings->batch;
     t->vector = drove__alloc(t->optim->n_vector, sizeof *t->vector);
     t->grad = drove__alloc(t->optim->n, sizeof *t->grad);
     t->drawn = drove__alloc(t->batch, sizeof *t->drawn);

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/given.h"
 #include "base/locale.h"
-#include "base/options.h"
 #include "base/print.h"
 #include "data/open/overwrite.h"
 #include "model/loss.h"
@@ -17,8 +16,7 @@
 #include "use/predictions.h"
 #include "use/infer.h"
 #include "use/modelfile.h"
-
-#include <drove/custom.h>
+#include "use/opened.h"
 
 #include <string.h>
 
@@ -75,8 +73,8 @@ static void end(user *u)
 /* ---- evaluation ---- */
 
 /* metrics may be NULL. */
-static drove_status evaluate(const drove_use_options *use, const drove_custom *custom,
-                             drove_score_report *out, drove_metrics **metrics)
+drove_status drove__eval(const drove_use_options *use, const drove_custom *custom,
+                         drove_score_report *out, drove_metrics **metrics)
 {
     user u = {0};
     drove_score score;
@@ -103,7 +101,7 @@ drove_status drove_eval(const drove_use_options *use, drove_score_report *out)
     DROVE_GIVEN_AS(use->data, "use->data");
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    return evaluate(use, NULL, out, NULL);
+    return drove__eval(use, NULL, out, NULL);
 }
 
 drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report *out,
@@ -115,21 +113,7 @@ drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     *metrics = NULL;
-    return evaluate(use, NULL, out, metrics);
-}
-
-drove_status drove_eval_with(const drove_options *options, const drove_use_options *use,
-                             drove_score_report *out, drove_metrics **metrics)
-{
-    DROVE_GIVEN(options);
-    DROVE_GIVEN_AS(options->model, "use->model");
-    DROVE_GIVEN_AS(options->data, "use->data");
-    DROVE_GIVEN(use);
-    DROVE_GIVEN(out);
-    DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
-    if (metrics != NULL) *metrics = NULL;
-    return evaluate(use, &options->custom, out, metrics);
+    return drove__eval(use, NULL, out, metrics);
 }
 
 /* ---- predictions ---- */

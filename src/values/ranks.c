@@ -7,7 +7,7 @@
 #include "base/cpu.h"
 #include "base/locale.h"
 #include "base/checksum.h"
-#include "base/given.h"
+#include "values/interrupt.h"
 #include "values/say.h"
 
 #include <drove/version.h>
@@ -23,37 +23,35 @@ static _Thread_local drove_transport *broken;
 
 /* ---- joining and leaving ---- */
 
-drove_status drove__ranks_join(drove_config *config, drove_workers *workers)
+drove_status drove__ranks_join(drove_workers *workers, const char *isa, double timeout_s,
+                               const drove_callbacks *cb)
 {
     drove_ranks *r = &workers->ranks;
-    const char *cap = config->opt.isa[0] != '\0' ? config->opt.isa : NULL;
-    *r = (drove_ranks){.n = 1, .n_local = 1};
-    /* Part of a run that has a communicator: the launcher's ranks do not come into it. */
-    if (config->is_in_communicator) return DROVE_OK;
-    if (config->comm_library == NULL && !drove__mpi_is_launched()) {
+    r->n = r->n_local = 1;
+    if (r->library == NULL && !drove__mpi_is_launched()) {
         unsigned n;
         const char *variable = drove__mpi_unjoined(&n);
         if (variable != NULL)
-            drove__run_warn(config,
+            drove__run_warn(cb,
                             "%s is %u, but no MPI was started: each of these processes trains "
                             "alone (mpirun -n %u, or srun --mpi=pmix, makes ranks of them; "
                             "DROVE_MPI=none says that it is meant)",
                             variable, n, n);
         return DROVE_OK;
     }
-    if (drovek_select(&workers->kernels, drove__cpu_features(), cap) != DROVE_OK)
+    if (drovek_select(&workers->kernels, drove__cpu_features(), isa) != DROVE_OK)
         DROVE_TRY(
             drovek_select(&workers->kernels, drove__cpu_features(), NULL)); /* refused later */
-    double timeout_s = config->opt.timeout > 0.0 ? config->opt.timeout : 60.0;
+    if (!(timeout_s > 0.0)) timeout_s = 60.0;
     drove_status status =
-        config->comm_library != NULL
-            ? drove__transport_mpi_given(config->comm, config->comm_library, &workers->kernels,
-                                         timeout_s, &workers->transport)
+        r->library != NULL
+            ? drove__transport_mpi_given(r->communicator, r->library, &workers->kernels, timeout_s,
+                                         &workers->transport)
             : drove__transport_mpi(&workers->kernels, timeout_s, &workers->transport);
     if (status != DROVE_OK) {
         /* A call of MPI that fails is this rank's own affair; the rest rank 0 says. */
         const bool is_alike = status == DROVE_E_ARG || status == DROVE_E_UNSUPPORTED;
-        if (config->comm_library == NULL && drove__mpi_launched_rank() != 0 && is_alike)
+        if (r->library == NULL && drove__mpi_launched_rank() != 0 && is_alike)
             drove__fail(status, "%s", "");
         return status;
     }
@@ -65,21 +63,8 @@ drove_status drove__ranks_join(drove_config *config, drove_workers *workers)
     }
     r->n = workers->transport->n_processes;
     r->rank = workers->transport->process;
-    config->is_silent = r->rank != 0;
     r->n_local = wire != NULL ? wire->n_local : 1;
     r->local_rank = wire != NULL ? wire->local_rank : 0;
-    return DROVE_OK;
-}
-
-drove_status drove_run_set_communicator(drove_run *run, int communicator, const char *library)
-{
-    DROVE_GIVEN(run);
-    DROVE_ALIVE(run, "a run");
-    if (run->state.is_over)
-        return drove__fail(DROVE_E_ARG, "communicator: expected a run that has not been trained, "
-                                        "found one that has");
-    DROVE_TRY(drove__mpi_find_library(library, &run->config.comm_library));
-    run->config.comm = communicator;
     return DROVE_OK;
 }
 
@@ -112,19 +97,20 @@ drove_status drove_train_decline(drove_status status, const char *why)
     if (why != NULL) drove__fail(status, "%s", why);
     if (!drove__mpi_is_launched()) return status;
     drove__error_copy(text);
-    drove_run *run = drove__alloc(1, sizeof *run);
-    if (run == NULL) return drove__fail(status, "%s", text);
-    run->config.opt = drove__options_default();
-    run->config.words = drove__words_of(&run->config.opt);
-    drove_status joined = drove__ranks_join(&run->config, &run->workers);
+    drove_workers *workers = drove__alloc(1, sizeof *workers);
+    if (workers == NULL) return drove__fail(status, "%s", text);
+    const drove_state nothing = {.interrupt.before = drove__run_interrupts()};
+    drove_status joined = drove__ranks_join(workers, NULL, 0.0, &(const drove_callbacks){0});
     if (joined == DROVE_OK) {
         drove__fail(status, "%s", text);
-        status = drove__ranks_agree(&run->config, &run->workers, &run->state, status);
+        status = drove__ranks_agree(workers, status);
+        if (workers->ranks.has_lost_some)
+            status = drove__ranks_lost(NULL, workers, &nothing, status);
     } else if (drove__mpi_launched_rank() == 0) {
         drove__fail(status, "%s", text);
     }
-    drove__ranks_leave(&run->workers, status);
-    drove__free(run);
+    drove__ranks_leave(workers, status);
+    drove__free(workers);
     return status;
 }
 
@@ -138,7 +124,7 @@ const char *drove__ranks_name(const drove_workers *workers, unsigned rank, char 
     return into;
 }
 
-void drove__ranks_say(const drove_workers *workers, const drove_config *config)
+void drove__ranks_say(const drove_workers *workers, const drove_callbacks *cb)
 {
     const drove_wire *wire =
         workers->ranks.n > 1 ? drove__transport_wire(workers->transport) : NULL;
@@ -162,21 +148,20 @@ void drove__ranks_say(const drove_workers *workers, const drove_config *config)
                                  used > 0 ? ", " : "", n_here, wire->host[i]);
     }
     const drove_plan_worker *first = &workers->plan.worker[workers->plan.first_here];
-    drove__run_say(config, "%u ranks by %s, %u host%s: %s; %u thread%s at rank 0", wire->n_ranks,
+    drove__run_say(cb, "%u ranks by %s, %u host%s: %s; %u thread%s at rank 0", wire->n_ranks,
                    wire->library, n_hosts, n_hosts == 1 ? "" : "s", hosts, first->n_cores,
                    first->n_cores == 1 ? "" : "s");
 }
 
 bool drove__ranks_hold_shards(const drove_config *config, const drove_workers *workers)
 {
-    return workers->ranks.n > 1 && config->words.owns_shard;
+    return workers->ranks.n > 1 && config->exchange.owns_shard;
 }
 
 drove_shard drove__ranks_shard(const drove_config *config, const drove_workers *workers)
 {
     if (!drove__ranks_hold_shards(config, workers)) return (drove_shard){.n = 1};
-    return (
-        drove_shard){.n = workers->ranks.n, .index = workers->ranks.rank, .seed = config->opt.seed};
+    return (drove_shard){.n = workers->ranks.n, .index = workers->ranks.rank, .seed = config->seed};
 }
 
 drove_status drove__ranks_check_model(const drove_config *config, const drove_problem *problem,
@@ -198,15 +183,13 @@ typedef struct verdict {
 } verdict;
 
 /* While the ranks begin: who knows what the others know.  One of them says it. */
-static drove_status lose_some(const drove_config *config, drove_workers *workers,
-                              const drove_state *state, drove_status status)
+static drove_status lose_some(drove_workers *workers, drove_status status)
 {
-    workers->ranks.is_together = true;
-    return drove__ranks_lost(config, workers, state, status);
+    workers->ranks.is_together = workers->ranks.has_lost_some = true;
+    return status;
 }
 
-drove_status drove__ranks_agree(const drove_config *config, drove_workers *workers,
-                                const drove_state *state, drove_status status)
+drove_status drove__ranks_agree(drove_workers *workers, drove_status status)
 {
     unsigned n = workers->ranks.n;
     verdict mine = {.status = (int32_t)status};
@@ -232,7 +215,7 @@ drove_status drove__ranks_agree(const drove_config *config, drove_workers *worke
         return done;
     }
     free(all);
-    return done == DROVE_OK ? DROVE_OK : lose_some(config, workers, state, done);
+    return done == DROVE_OK ? DROVE_OK : lose_some(workers, done);
 }
 
 /* ---- comparing ---- */
@@ -282,9 +265,8 @@ static void add_all(facts *f, const drove_config *config, const drove_problem *p
     const drove_option_info *info = drove_options_table(&n);
     for (size_t i = 0; i < n; i++) {
         if (info[i].is_local) continue;
-        if (drove_options_get(&config->opt, info[i].name, value, sizeof value) != DROVE_OK)
-            continue;
-        add_fact(f, drove_flag_text(info[i].name, flag), value);
+        add_fact(f, drove_flag_text(info[i].name, flag),
+                 drove__config_text(config, info[i].name, value));
     }
     add_fact(f, "strategy", workers->plan.spec);
     add_number(f, "training examples", problem->n_train_whole);
@@ -328,44 +310,44 @@ static drove_status differ(const drove_workers *workers, const facts *all, unsig
                        a->n, first, b->n, other);
 }
 
-drove_status drove__ranks_compare(drove_run *run, const float *theta)
+drove_status drove__ranks_compare(const drove_config *config, const drove_problem *problem,
+                                  drove_workers *workers, const float *theta)
 {
-    unsigned n = run->workers.ranks.n;
+    const unsigned n = workers->ranks.n;
     if (n <= 1) return DROVE_OK;
-    if (run->problem.n_train_whole < n)
+    if (problem->n_train_whole < n)
         return drove__ranks_agree(
-            &run->config, &run->workers, &run->state,
+            workers,
             drove__fail(
                 DROVE_E_ARG,
                 "--data %s: expected at least as many training examples as ranks, %u, found "
                 "%zu",
-                run->config.opt.data, run->workers.ranks.n, run->problem.n_train_whole));
+                config->problem.data, n, problem->n_train_whole));
     facts *mine = calloc(1, sizeof *mine), *all = calloc(n, sizeof *all);
     drove_status status = DROVE_OK;
     if (mine == NULL || all == NULL) {
         status = drove__fail_nomem("messages of the ranks", (n + 1) * sizeof *all);
     } else {
-        add_all(mine, &run->config, &run->problem, &run->workers, theta);
-        status =
-            run->workers.transport->ops->gather(run->workers.transport, mine, sizeof *mine, all);
-        if (status != DROVE_OK)
-            status = lose_some(&run->config, &run->workers, &run->state, status);
-        for (unsigned i = 1; i < n && status == DROVE_OK; i++)
-            status = differ(&run->workers, all, i);
-        if (status == DROVE_E_ARG && run->workers.ranks.rank != 0) drove__fail(status, "%s", "");
+        add_all(mine, config, problem, workers, theta);
+        status = workers->transport->ops->gather(workers->transport, mine, sizeof *mine, all);
+        if (status != DROVE_OK) status = lose_some(workers, status);
+        for (unsigned i = 1; i < n && status == DROVE_OK; i++) status = differ(workers, all, i);
+        if (status == DROVE_E_ARG && workers->ranks.rank != 0) drove__fail(status, "%s", "");
     }
     free(mine);
     free(all);
-    DROVE_TRY(status);
-    /* --out is that of rank 0: the others have to know whether anything is saved, and where. */
-    char *outs = calloc(run->workers.ranks.n, sizeof run->config.opt.out);
-    if (outs == NULL)
-        return drove__fail_nomem("messages of the ranks",
-                                 run->workers.ranks.n * sizeof run->config.opt.out);
-    status = run->workers.transport->ops->gather(run->workers.transport, run->config.opt.out,
-                                                 sizeof run->config.opt.out, outs);
-    if (status == DROVE_OK) snprintf(run->config.opt.out, sizeof run->config.opt.out, "%s", outs);
-    free(outs);
-    return status == DROVE_OK ? DROVE_OK
-                              : lose_some(&run->config, &run->workers, &run->state, status);
+    return status;
+}
+
+drove_status drove__ranks_first_text(drove_workers *workers, char text[DROVE_TEXT_SIZE])
+{
+    const unsigned n = workers->ranks.n;
+    if (n <= 1) return DROVE_OK;
+    char(*all)[DROVE_TEXT_SIZE] = calloc(n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("messages of the ranks", n * sizeof *all);
+    drove_status status =
+        workers->transport->ops->gather(workers->transport, text, sizeof *all, all);
+    if (status == DROVE_OK) snprintf(text, DROVE_TEXT_SIZE, "%s", all[0]);
+    free(all);
+    return status == DROVE_OK ? DROVE_OK : lose_some(workers, status);
 }

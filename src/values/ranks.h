@@ -27,9 +27,10 @@
 
 /* ---- ranks.c ---- */
 
-/* Before all else: begins MPI where a launcher started several ranks.  Errors: those of
- * drove__transport_mpi. */
-drove_status drove__ranks_join(drove_config *config, drove_workers *workers);
+/* Before all else: begins MPI where a launcher started several ranks.  isa: the highest tier, NULL:
+ * the best.  timeout_s: of --timeout, 0: as usual.  Errors: those of drove__transport_mpi. */
+drove_status drove__ranks_join(drove_workers *workers, const char *isa, double timeout_s,
+                               const drove_callbacks *cb);
 /* The training examples that are read here: with --shard own those of this rank, else all. */
 drove_shard drove__ranks_shard(const drove_config *config, const drove_workers *workers);
 /* Does each rank have a part of its own? */
@@ -38,13 +39,15 @@ bool drove__ranks_hold_shards(const drove_config *config, const drove_workers *w
 drove_status drove__ranks_check_model(const drove_config *config, const drove_problem *problem,
                                       const drove_workers *workers);
 /* The first failure of any rank, at all of them.  One process: `status`. */
-drove_status drove__ranks_agree(const drove_config *config, drove_workers *workers,
-                                const drove_state *state, drove_status status);
+drove_status drove__ranks_agree(drove_workers *workers, drove_status status);
 /* Have all the same version, options, data, model and kernels?  theta: [n_params] at the
  * beginning.  Errors: DROVE_E_ARG: what, which values, at which ranks. */
-drove_status drove__ranks_compare(drove_run *run, const float *theta);
+drove_status drove__ranks_compare(const drove_config *config, const drove_problem *problem,
+                                  drove_workers *workers, const float *theta);
+/* text becomes that of rank 0.  Errors: DROVE_E_SYSTEM, DROVE_E_NOMEM. */
+drove_status drove__ranks_first_text(drove_workers *workers, char text[DROVE_TEXT_SIZE]);
 /* Says which ranks are on which hosts. */
-void drove__ranks_say(const drove_workers *workers, const drove_config *config);
+void drove__ranks_say(const drove_workers *workers, const drove_callbacks *cb);
 /* "rank 3 (node17)". */
 const char *drove__ranks_name(const drove_workers *workers, unsigned rank, char *into, size_t size);
 /* The end.  After a failure that the others do not know MPI goes on, for drove_ranks_abandon. */
@@ -79,8 +82,9 @@ drove_status drove__ranks_scored(const drove_workers *workers);
 drove_status drove__ranks_add(const drove_workers *workers, drove_score *score);
 /* Training examples of an evaluation that this rank scores or has scored for it; 0: all it has. */
 size_t drove__ranks_part(const drove_config *config, const drove_workers *workers);
-/* A run has failed with this status: its text, with where the last state is and how to go on. */
-drove_status drove__ranks_lost(const drove_config *config, const drove_workers *workers,
+/* A run has failed with this status: its text, with where the last state is and how to go on.  out:
+ * --out; NULL: none. */
+drove_status drove__ranks_lost(const char *out, const drove_workers *workers,
                                const drove_state *state, drove_status status);
 
 /* ---- ranks_state.c; by all ranks ---- */
@@ -98,8 +102,6 @@ drove_status drove__ranks_gather(const drove_workers *workers, drove_tensor *ten
  * Errors: DROVE_E_SYSTEM, DROVE_E_NOMEM. */
 drove_status drove__ranks_record(const drove_workers *workers);
 /* Rank 0 has *st (status says how loading it went): now all have it. */
-drove_status drove__ranks_share(const drove_config *config, drove_workers *workers,
-                                const drove_state *state, drove_status status,
-                                drove_safetensors *st);
+drove_status drove__ranks_share(drove_workers *workers, drove_status status, drove_safetensors *st);
 
 #endif

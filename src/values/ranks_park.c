@@ -1,5 +1,5 @@
 /* values/ranks_park.c - what ranks tell each other when their workers are parked.  See ranks.h. */
-#include "values/progress.h"
+#include "values/interrupt.h"
 #include "values/ranks.h"
 
 #include "cluster/ranks_open.h"
@@ -17,7 +17,7 @@ typedef struct parked { /* one rank's */
 } parked;
 
 /* How to go on after a failure that ends the run, wherever in it. */
-drove_status drove__ranks_lost(const drove_config *config, const drove_workers *workers,
+drove_status drove__ranks_lost(const char *out, const drove_workers *workers,
                                const drove_state *state, drove_status status)
 {
     char text[DROVE_ERROR_TEXT_SIZE];
@@ -26,7 +26,7 @@ drove_status drove__ranks_lost(const drove_config *config, const drove_workers *
     /* Rank 0 speaks first, and ends the others, which would say the same of the same rank; they
      * wait so long that it can. */
     const unsigned rank = workers->ranks.rank;
-    const uint64_t before = state->interrupts_before;
+    const uint64_t before = state->interrupt.before;
     const struct timespec moment = {.tv_nsec = 20000000};
     const unsigned n_moments = rank == 0 ? 0 : 50 + 5 * (rank < 8 ? rank : 8);
     for (unsigned i = 0; i < n_moments && drove__run_interrupts() == before; i++)
@@ -35,12 +35,11 @@ drove_status drove__ranks_lost(const drove_config *config, const drove_workers *
     if (is_told_to_end) return drove__fail(status, "%s", "");
     if (!state->save.is_there)
         return drove__fail(status, "%.700s; nothing is saved%s", text,
-                           config->opt.out[0] == '\0' ? " without --out" : " yet");
+                           out == NULL ? " without --out" : " yet");
     return drove__fail(status,
                        "%.500s; the last state is in %.200s: %s -n %u drove train --resume %.200s "
                        "goes on",
-                       text, config->opt.out, drove__mpi_launch_word(), workers->ranks.n,
-                       config->opt.out);
+                       text, out, drove__mpi_launch_word(), workers->ranks.n, out);
 }
 
 static uint64_t examples_here(const drove_workers *workers)
@@ -140,7 +139,7 @@ drove_status drove__ranks_ready(const drove_workers *workers)
 
 size_t drove__ranks_part(const drove_config *config, const drove_workers *workers)
 {
-    size_t n = (size_t)config->opt.eval_examples;
+    size_t n = (size_t)config->length.eval_examples;
     return workers->loop->order.holds_shard ? (n + workers->ranks.n - 1) / workers->ranks.n : n;
 }
 

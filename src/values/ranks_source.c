@@ -23,7 +23,7 @@ drove_status drove__ranks_describe(const drove_config *config, const drove_worke
     const drove_source_worker *own = &worker[p->first_here];
     described mine;
     memset(&mine, 0, sizeof mine);
-    if (config->opt.workers[0] == '\0') snprintf(mine.name, sizeof mine.name, "rank:%u", rank);
+    if (config->machine.workers == NULL) snprintf(mine.name, sizeof mine.name, "rank:%u", rank);
     else snprintf(mine.name, sizeof mine.name, "rank:%u %.48s", rank, own->name);
     mine.is_device = own->is_device;
     mine.n_cores = own->n_cores;

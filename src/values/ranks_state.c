@@ -307,11 +307,9 @@ fail:
     return status;
 }
 
-drove_status drove__ranks_share(const drove_config *config, drove_workers *workers,
-                                const drove_state *state, drove_status status,
-                                drove_safetensors *st)
+drove_status drove__ranks_share(drove_workers *workers, drove_status status, drove_safetensors *st)
 {
     if (workers->ranks.n <= 1) return status;
-    DROVE_TRY(drove__ranks_agree(config, workers, state, status));
+    DROVE_TRY(drove__ranks_agree(workers, status));
     return workers->ranks.rank == 0 ? send_all(workers, st) : receive_all(workers, st);
 }

@@ -3,31 +3,33 @@
 
 #include "base/print.h"
 
+#include <drove/options.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 
-static void say(const drove_config *config, const char *beginning, const char *format,
+static void say(const drove_callbacks *cb, const char *beginning, const char *format,
                 va_list arguments)
 {
     char line[DROVE_TEXT_SIZE], plain[DROVE_TEXT_SIZE];
-    if (config->cb.message == NULL || config->is_silent) return;
+    if (cb->message == NULL) return;
     const int n = snprintf(line, sizeof line, "%s", beginning);
     vsnprintf(line + n, sizeof line - (size_t)n, format, arguments);
-    config->cb.message(config->cb.context, drove__print_plain(line, plain, sizeof plain));
+    cb->message(cb->context, drove__print_plain(line, plain, sizeof plain));
 }
 
-void drove__run_say(const drove_config *config, const char *format, ...)
+void drove__run_say(const drove_callbacks *cb, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(config, "", format, arguments);
+    say(cb, "", format, arguments);
     va_end(arguments);
 }
 
-void drove__run_warn(const drove_config *config, const char *format, ...)
+void drove__run_warn(const drove_callbacks *cb, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(config, "warning: ", format, arguments);
+    say(cb, "warning: ", format, arguments);
     va_end(arguments);
 }

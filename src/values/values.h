@@ -1,12 +1,12 @@
 /* values/values.h - a run as five values: each is made by one room and read by the others.
  *
- *   config    the options, the choices where these were left open, and the callbacks
+ *   config    settings, and the choices where these were left open (config/config.h)
  *   problem   data, features, model
  *   workers   the plan's workers: engines, source, host, strategy, transport
  *   state     the standing so far; most of it is saved
  *   output    the display, files
  *
- *   config/   options as text, checked and resolved     problem/  data, features and model
+ *   config/   options, read and checked                 problem/  data, features and model
  *   auto/     choices: lengths, rule, schedule, step size
  *   run/      workers, control, stopping, trial runs, the virtual clock
  *   files/    the folder of --out, state, records, facts of the report
@@ -20,17 +20,14 @@
 
 #include <drove/train.h>
 
-#include "base/options.h"
 #include "base/prefetch.h"
 #include "cluster/transport.h"
-#include "config/resolve.h"
-#include "config/until.h"
-#include "config/words.h"
+#include "config/config.h"
 #include "engine/features.h"
 #include "loop/loop.h"
 #include "plan/modelled.h"
-#include "values/chosen.h"
 #include "use/modelfile.h"
+#include "values/interrupt.h"
 
 enum { DROVE_N_MARKS = 3 /* time to 10 %, 5 % and 2 % of the initial loss */ };
 extern const double drove__mark_percent[DROVE_N_MARKS];
@@ -72,11 +69,14 @@ typedef struct drove_saving {                     /* --save-every */
 } drove_saving;
 
 typedef struct drove_ranks {
-    unsigned n, rank;             /* 1 and 0: one process */
-    unsigned n_local, local_rank; /* ranks of this host */
-    bool     is_together;         /* all have agreed: exchanges are under way */
-    int      signal_number;       /* that some rank got, known to all; 0: none */
-    uint64_t own_examples;        /* of the workers here, when they were parked last */
+    unsigned    n, rank;             /* 1 and 0: one process */
+    unsigned    n_local, local_rank; /* ranks of this host */
+    bool        is_together;         /* all have agreed: exchanges are under way */
+    bool        has_lost_some;       /* the connection to them broke */
+    int         signal_number;       /* that some rank got, known to all; 0: none */
+    const char *library;             /* of the program's own communicator; NULL: there is none */
+    int         communicator;        /* as MPI_Comm_c2f gives it */
+    uint64_t    own_examples;        /* of the workers here, when they were parked last */
 } drove_ranks;
 
 typedef struct drove_beginning { /* of a run */
@@ -85,29 +85,10 @@ typedef struct drove_beginning { /* of a run */
     uint64_t start_ns;           /* all else until the workers could train */
 } drove_beginning;
 
-/* The options, the choices where these were left open, and the callbacks. */
-typedef struct drove_config {
-    drove_callbacks  cb;
-    bool             is_silent; /* rank 0 speaks for all */
-    drove_options    opt;       /* with the choices in the place of "auto" */
-    drove_words      words;     /* of the options as they were given, or found by a search */
-    drove_until      until;
-    drove_save_every save_every;
-    drove_repeat     repeat;        /* of --record and --replay */
-    const char      *resumed_name;  /* the state in --resume that it goes on from; NULL: none */
-    bool             out_is_auto;   /* opt.out was "auto": a folder with a number (outname.h) */
-    bool             model_is_auto; /* --model was not given, and no models are compared */
-    bool             is_tuned;      /* what was not given is chosen: choose.h */
-    bool             finds_lr; /* low-precision network: only rule, lr and schedule are chosen */
-    double           lr_base;  /* of --lr auto: one worker's step size; 0: not known */
-    drove_trials     trials;   /* of step sizes */
-    drove_search     search;   /* of --model auto */
-    drove_strategy_probe strategy_probe; /* of --strategy auto */
-    const char          *comm_library; /* of the program's own communicator; NULL: there is none */
-    int                  comm;         /* as MPI_Comm_c2f gives it */
-    bool is_in_communicator;           /* a trial of a run that has one: no ranks are joined */
-    bool keeps_model;                  /* in memory, for the result */
-} drove_config;
+typedef struct drove_display { /* what its rate counts from, and when it was shown */
+    uint64_t rate_examples, rate_ns, shown_ns;
+    double   rate;
+} drove_display;
 
 /* Data, features and model. */
 typedef struct drove_problem {
@@ -138,6 +119,7 @@ typedef struct drove_workers {
     drove_topo_facts     here;               /* of this machine, where there is a modelled one */
     bool                 has_measured_costs; /* of the modelled machine */
     drove_spec          *device_spec;        /* [plan.n_workers] of its devices; NULL: real time */
+    drove_repeat         repeat;             /* of --record and --replay */
     drove_repeating     *repeating;          /* of --replay; NULL: none */
     drove_prefetch_state prefetch_hardware;  /* while the workers train */
     bool                 holds_prefetch;     /* drove__prefetch_release is due */
@@ -151,10 +133,9 @@ typedef struct drove_workers {
 
 /* The standing so far; most of it is saved. */
 typedef struct drove_state {
-    const struct drove_state *parent; /* of a trial run: the run that it is part of; else NULL */
-    /* Relaxed: only a request, which the thread that controls the run looks at. */
-    atomic_bool     is_cancelled;
-    bool            is_over; /* it has been trained, and its objects are gone */
+    drove_interrupt interrupt;
+    bool            is_over;      /* it has been trained, and its objects are gone */
+    const char     *resumed_name; /* the file in --resume that it goes on from; NULL: none */
     drove_beginning beginning;
     /* [n_params] the parameters of a TYPED engine as floats, or the parameters with batch
      * normalisation's statistics: drove__run_theta; else NULL */
@@ -170,22 +151,21 @@ typedef struct drove_state {
     float         *back;            /* [sync->n_vector] where the run steps back to; NULL before */
     bool           gives_best;      /* at the end: drove__run_theta is best */
     drove_outcome  outcome;
-    uint64_t       interrupts_before; /* drove__run_interrupts when the run began */
-    int            signal_number;     /* that interrupted the run */
+    int            signal_number; /* that interrupted the run */
     drove_saving   save;
     char           record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
-    drove_progress final;                                 /* at the end */
+    drove_display  display;
+    drove_progress final; /* at the end */
 } drove_state;
 
 /* Messages, the display and the files of a run. */
 typedef struct drove_output {
-    int           out_lock; /* folder.h: the descriptor that holds it, and 1; 0: none */
-    drove_jsonl  *log;      /* in --out; NULL: none */
-    drove_jsonl  *own_log;  /* of --log; NULL: none */
-    drove_events *events;   /* NULL without --out */
-    /* the display: what its rate counts from, and when it was shown */
-    uint64_t rate_examples, rate_ns, shown_ns;
-    double   rate;
+    drove_callbacks cb;          /* of rank 0: the others say nothing */
+    bool            keeps_model; /* in memory, for the result */
+    int             out_lock;    /* folder.h: the descriptor that holds it, and 1; 0: none */
+    drove_jsonl    *log;         /* in --out; NULL: none */
+    drove_jsonl    *own_log;     /* of --log; NULL: none */
+    drove_events   *events;      /* NULL without --out */
 } drove_output;
 
 /* Each function takes those of the values that it needs, at most three.  The run itself is for the

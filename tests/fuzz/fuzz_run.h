@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/safetensors.h"
 
-#include "base/options.h"
+#include "config/options.h"
 #include <drove/train.h>
 
 #include "fuzz_folder.h"

@@ -11,6 +11,7 @@
  * again.  A model as it was is evaluated.
  */
 #include "fuzz_run.h"
+#include "config/options.h"
 #include "safetensors_repair.h"
 
 #include <stdint.h>

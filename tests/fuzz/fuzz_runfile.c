@@ -6,7 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif
-#include "base/options.h"
+#include "config/options.h"
 
 #include "memory_file.h"
 

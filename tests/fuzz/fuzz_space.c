@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #endif
 #include "study/space.h"
+#include "config/options.h"
 
 #include "fuzz_text.h"
 #include "memory_file.h"

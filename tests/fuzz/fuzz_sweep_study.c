@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #endif
 #include "study/expand.h"
+#include "config/options.h"
 #include "study/journal.h"
 
 #include "fuzz_text.h"

@@ -11,7 +11,7 @@
 #include "engine/features.h"
 #include "engine/linear/precision.h"
 #include "engine/linear/rounding.h"
-#include "config/resolve.h"
+#include "config/words.h"
 #include "config/until.h"
 
 #include <drove/train.h>

@@ -47,7 +47,9 @@ static void check_list(const drove_workers_list *list, bool is_checked)
 static void check_partition(const drove_topo *topo, const char *text)
 {
     drove_partition p = {0};
-    if (fuzz_is_ok(drove__partition_plan(topo, text, 1e6, &p))) {
+    uint64_t wanted;
+    if (!fuzz_is_ok(drove__parse_u64("groups", text, 0, N_PUS + 1, &wanted))) return;
+    if (fuzz_is_ok(drove__partition_plan(topo, (unsigned)wanted, 1e6, &p))) {
         unsigned n = 0;
         for (unsigned i = 0; i < p.n; i++) n += p.group[i].n_cores;
         if (p.n == 0 || n > N_PUS) abort();

@@ -127,26 +127,22 @@ sed -i 's/drove_stateful/drove_state/' tree/src/run/f.c
 broken 'a struct that holds three of the values' 'src/run/f.c:1: s holds more than two of the five values'
 excepted 'a struct that holds three of the values' 'holds | s'
 
-printf 'static int f(const drove_run *run)\n{\n}\nint g(drove_run_x *r);\n' >tree/src/run/f.c
+printf 'static int f(const drove_run *run)\n{\n}\nint drove_run_x(drove_run *run)\n{\n}\nint g(drove_run_x *r);\n' >tree/src/run/f.c
 broken 'a function that takes the run' 'src/run/f.c:1: 1 functions that take a drove_run, '
 excepted 'a function that takes the run' 'takes | src/run/f.c 1'
 stale 'takes | src/run/f.c 2' 'allows too much, write: takes | src/run/f.c 1'
 
-printf 'struct drove_options {\n    char data[8]; /* text */\n    double lr;\n};\n' >tree/src/base/options.h
-printf 'struct holder {\n    drove_options opt;\n};\n' >tree/src/run/h.h
-cat >tree/src/run/f.c <<'END'
-int f(const drove_options *o, struct other *x)
-{
-    /* strcmp(o->data, "") */
-    return strcmp(x->data, "o->data") || o->lr == 0 || length(o->data) || strcmp(name, o->database);
-}
-END
-sed 's/x->data/o->data/' tree/src/run/f.c >tree/src/config/f.c # its home
+printf 'int f(const drove_config *c, int x)\n{\n}\nint g(drove_config_x *r, const\n      drove_config *c);\n' >tree/src/run/f.c
 "$check" tree
-sed -i 's/name, o->database/name,\n                  h->opt.data/' tree/src/run/f.c
-broken 'a comparison of an option' 'src/run/f.c:5: 1 comparisons of text fields of drove_options, '
-sed -i 's/length(o->data)/o->data[0] != 0/' tree/src/run/f.c
-excepted 'comparisons of options' 'compares | src/run/f.c 2'
+sed -i 's/int x/drove_config *x/' tree/src/run/f.c
+broken 'a configuration that is not const' 'src/run/f.c:1: f gets a drove_config that is not const'
+excepted 'a configuration that is not const' 'writes | f'
+rm tree/src/run/f.c
+printf 'int o;\n' >tree/src/config/options.h
+printf '#include "config/options.h"\n' >tree/src/config/f.c # its home
+"$check" tree
+mv tree/src/config/f.c tree/src/run/f.c
+broken 'a file that knows the fields of options' 'src/run/f.c:1: "config/options.h": fields of drove_options are named in src/config alone'
 rm tree/src/run/f.c
 
 # Circles of calls, by the objects.

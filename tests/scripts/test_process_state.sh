@@ -6,7 +6,7 @@ if [ -n "$DROVE_SANITIZE" ]; then
     exit 77
 fi
 cat >allowed <<'LIST'
-progress interrupts         counts signals; a run compares it with its value at the start
+interrupt interrupts         counts signals; a run compares it with its value at the start
 choose choose_guard    of choose_lock, in the list of fork
 choose choose_lock     of known
 choose known           ways to compute convolutions, measured once and then constant

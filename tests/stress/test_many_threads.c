@@ -7,7 +7,7 @@
 
 #include "base/cpu.h"
 #include "base/mem.h"
-#include "base/options.h"
+#include "config/options.h"
 #include "base/racy.h"
 #include "cluster/transport.h"
 #include "coord/assigned.h"

@@ -2,6 +2,7 @@
  * once.  What ThreadSanitizer sees of the model's passes over shared parameters, it sees here.
  * ctest: slow: trains with every strategy */
 #include "config/registry.h"
+#include "config/options.h"
 #include "support/test.h"
 
 #include <drove/drove.h>

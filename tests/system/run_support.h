@@ -4,6 +4,7 @@
 
 #include <drove/drove.h>
 
+#include "config/options.h"
 #include "values/values.h"
 
 /* Classic defaults with 600 small generated digits, an MLP of one hidden layer, no test data, no

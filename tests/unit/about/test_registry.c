@@ -1,5 +1,6 @@
 /* test_registry.c - the registries as one list: whole entries, and drove_list prints all. */
 #include "base/mem.h"
+#include "config/options.h"
 #include "config/registry.h"
 #include "support/test.h"
 

@@ -3,9 +3,10 @@
 #include "strategy/strategy.h"
 #include "config/registry.h"
 #include "config/resolve.h"
+#include "config/words.h"
 #include "support/test.h"
 
-#include "base/options.h"
+#include "config/options.h"
 
 #include <float.h>
 #include <math.h>
@@ -74,7 +75,8 @@ TEST(test_rows_cover_the_struct)
         covered += table[i].kind == DROVE_OPTION_TEXT ? (size_t)DROVE_TEXT_SIZE : sizeof(double);
     }
     assert_int_equal(covered, offsetof(drove_options, custom)); /* which has setters of its own */
-    assert_int_equal(covered + sizeof(drove_custom), sizeof(drove_options));
+    assert_int_equal(covered + sizeof(drove_custom), offsetof(drove_options, origin));
+    assert_true(n_options <= DROVE_MOST_OPTIONS);
 }
 
 TEST(test_defaults_are_what_the_table_says)
@@ -84,7 +86,7 @@ TEST(test_defaults_are_what_the_table_says)
         assert_string_equal(get(&options, table[i].name), table[i].default_text);
         assert_int_equal(drove_options_set(&again, table[i].name, table[i].default_text), DROVE_OK);
     }
-    assert_memory_equal(&options, &again, sizeof options);
+    assert_memory_equal(&options, &again, offsetof(drove_options, origin));
     assert_int_equal(drove_options_validate(&options), DROVE_OK);
 }
 
@@ -299,19 +301,30 @@ TEST(test_invalid)
     }
 }
 
+static drove_config config_with(const char *name, const char *value)
+{
+    drove_config config;
+    drove_choice choice = {0};
+    assert_int_equal(drove__config_init(NULL, &config), DROVE_OK);
+    drove__choice_add(&choice, name, DROVE_FROM_CALLER, "%s", value);
+    assert_int_equal(drove__config_choose(&config, &choice), DROVE_OK);
+    return config;
+}
+
 /* P + 1 masses of which P are driven: by default the centre is as fast as other parameters. */
 TEST(test_step_size_of_a_strategy)
 {
+    drove_config c = config_with("lr", "auto");
+    assert_true(c.method.lr == 0.0);
+    assert_true(drove__resolve_lr(&c, DROVE_SYNC_SPREAD, 4) == 0.01);
+    assert_true(fabs(drove__resolve_lr(&c, DROVE_SYNC_ELASTIC, 4) - 0.0125) < 1e-15);
+    assert_true(fabs(drove__resolve_lr(&c, DROVE_SYNC_ELASTIC, 1) - 0.02) < 1e-15);
+    drove__config_fini(&c);
+    c = config_with("lr", "0.5");
+    assert_true(drove__resolve_lr(&c, DROVE_SYNC_ELASTIC, 4) == 0.5);
+    drove__config_fini(&c);
     drove_options o = drove__options_default();
-    assert_string_equal(get(&o, "lr"), "auto");
-    assert_true(drove__resolve_lr(&o, DROVE_SYNC_SPREAD, 4) == 0.01);
-    assert_true(fabs(drove__resolve_lr(&o, DROVE_SYNC_ELASTIC, 4) - 0.0125) < 1e-15);
-    assert_true(fabs(drove__resolve_lr(&o, DROVE_SYNC_ELASTIC, 1) - 0.02) < 1e-15);
-    assert_int_equal(drove_options_set(&o, "lr", "0.5"), DROVE_OK);
-    assert_true(drove__resolve_lr(&o, DROVE_SYNC_ELASTIC, 4) == 0.5);
     assert_int_equal(drove_options_set(&o, "lr", "0"), DROVE_E_ARG);
-    assert_int_equal(drove_options_set(&o, "lr", "auto"), DROVE_OK);
-    assert_true(o.lr == 0.0);
 }
 
 TEST(test_struct_written_by_hand)
@@ -363,31 +376,31 @@ TEST(test_all_that_is_listed_is_valid)
 
 /* ---- what auto and all mean ---- */
 
-static void resolve(const char *strategy, const char *threads, unsigned n_pus, drove_plan *out)
+static void resolve(const char *strategy, unsigned n_threads, unsigned n_pus, drove_plan *out)
 {
-    drove_options o = drove__options_default();
-    assert_int_equal(drove_options_set(&o, "strategy", strategy), DROVE_OK);
-    assert_int_equal(drove_options_set(&o, "threads", threads), DROVE_OK);
+    const drove_plan_wanted wanted = {.strategy = strategy,
+                                      .precision = "",
+                                      .n_threads = n_threads};
     const drove_machine machine = {.n_pus = n_pus, .n_ranks = 1, .n_local = 1};
     drove__plan_fini(out);
-    assert_int_equal(drove__plan_make(&o, &machine, &drove__plan_registry, out), DROVE_OK);
+    assert_int_equal(drove__plan_make(&wanted, &machine, &drove__plan_registry, out), DROVE_OK);
 }
 
 TEST(test_resolve)
 {
     drove_plan w = {0};
-    resolve("auto", "all", 6, &w);
+    resolve(NULL, 0, 6, &w);
     assert_string_equal(w.spec, "hogwild");
     assert_int_equal(w.n_workers, 6);
-    resolve("auto", "all", 1, &w);
+    resolve(NULL, 0, 1, &w);
     assert_string_equal(w.spec, "sequential");
     assert_int_equal(w.n_workers, 1);
-    resolve("auto", "1", 6, &w);
+    resolve(NULL, 1, 6, &w);
     assert_string_equal(w.spec, "sequential");
-    resolve("sequential", "4", 2, &w);
+    resolve("sequential", 4, 2, &w);
     assert_int_equal(w.n_workers, 1);
     assert_int_equal(w.n_asked, 4);
-    resolve("leashed:inf", "8", 2, &w);
+    resolve("leashed:inf", 8, 2, &w);
     assert_string_equal(w.spec, "leashed:inf");
     assert_string_equal(w.ops->name, "leashed");
     assert_int_equal(w.n_workers, 8);
@@ -397,31 +410,87 @@ TEST(test_resolve)
 /* What a given --lr, --defaults classic and low precision leave to the run. */
 TEST(test_what_a_run_chooses)
 {
-    drove_options o = drove__options_default();
-    assert_true(drove__resolve_is_tuned(&o));
-    assert_string_equal(drove__resolve_rule(&o, 0, "adam"), "adam");
-    assert_string_equal(drove__resolve_rule(&o, 0, "adagrad"), "adagrad");
-    assert_string_equal(drove__resolve_rule(&o, DROVE_SYNC_LIVE, "adam"), "sgd");
-    assert_string_equal(drove__resolve_rule(&o, DROVE_SYNC_MOMENTUM, "adam"), "momentum:0.9");
+    drove_config c = config_with("lr", "auto");
+    assert_true(c.is_tuned);
+    assert_string_equal(drove__resolve_rule(&c, 0, "adam"), "adam");
+    assert_string_equal(drove__resolve_rule(&c, 0, "adagrad"), "adagrad");
+    assert_string_equal(drove__resolve_rule(&c, DROVE_SYNC_LIVE, "adam"), "sgd");
+    assert_string_equal(drove__resolve_rule(&c, DROVE_SYNC_MOMENTUM, "adam"), "momentum:0.9");
+    drove__config_fini(&c);
     static const char *const usual[][2] = {{"lr", "0.05"},
                                            {"defaults", "classic"},
                                            {"precision", "D8M8"}};
     for (size_t i = 0; i < DROVE_COUNT(usual); i++) {
         char schedule[DROVE_TEXT_SIZE];
-        o = drove__options_default();
-        assert_int_equal(drove_options_set(&o, usual[i][0], usual[i][1]), DROVE_OK);
-        assert_false(drove__resolve_is_tuned(&o));
-        assert_string_equal(drove__resolve_rule(&o, 0, "adam"), "sgd");
-        drove__resolve_schedule(&o, schedule);
+        drove_choice lenet = {0};
+        c = config_with(usual[i][0], usual[i][1]);
+        assert_false(c.is_tuned);
+        assert_string_equal(drove__resolve_rule(&c, 0, "adam"), "sgd");
+        drove__resolve_schedule(&c, schedule);
         assert_string_equal(schedule, "constant");
-        assert_int_equal(drove__resolve_batch(&o), 32);
-        assert_true(drove__resolve_eval_every(&o) == 0.25);
-        assert_int_equal(drove_options_set(&o, "model", "lenet"), DROVE_OK);
-        if (i == 2) continue; /* for linear models alone */
-        assert_string_equal(drove__resolve_rule(&o, 0, "adam"), "momentum:0.9");
-        drove__resolve_schedule(&o, schedule);
-        assert_string_equal(schedule, "cosine:10");
+        assert_int_equal(drove__resolve_batch(&c), 32);
+        assert_true(drove__resolve_eval_every(&c) == 0.25);
+        drove__choice_add(&lenet, "model", DROVE_FROM_CALLER, "lenet");
+        assert_int_equal(drove__config_choose(&c, &lenet), DROVE_OK);
+        if (i < 2) { /* the other is for linear models alone */
+            assert_string_equal(drove__resolve_rule(&c, 0, "adam"), "momentum:0.9");
+            drove__resolve_schedule(&c, schedule);
+            assert_string_equal(schedule, "cosine:10");
+        }
+        drove__config_fini(&c);
     }
+}
+
+/* ---- origins and choices ---- */
+
+TEST(test_origins)
+{
+    static const char *const file = "origins.yaml";
+    drove_options o = drove__options_default();
+    drove_config c;
+    FILE *stream = fopen(file, "w");
+    fputs("batch: 8\n", stream);
+    assert_int_equal(fclose(stream), 0);
+    assert_int_equal(drove_options_load(&o, file), DROVE_OK);
+    assert_int_equal(remove(file), 0);
+    assert_int_equal(drove_options_set(&o, "workers", "threads:3"), DROVE_OK);
+    assert_int_equal(drove__config_init(&o, &c), DROVE_OK);
+    assert_int_equal(drove__config_origin(&c, "batch"), DROVE_FROM_FILE);
+    assert_int_equal(drove__config_origin(&c, "threads"), DROVE_FROM_CALLER);
+    assert_int_equal(c.machine.n_threads, 3);
+    assert_int_equal(drove__config_origin(&c, "lr"), DROVE_FROM_DEFAULT);
+    assert_false(drove__config_is_own(&c, "batch"));
+    drove__config_fini(&c);
+}
+
+/* A chosen step size reads back to the last bit, and the run still chooses all else. */
+TEST(test_a_choice_is_the_option_as_if_it_had_been_set)
+{
+    char text[DROVE_TEXT_SIZE];
+    const double lr = 1.0 / 3.0;
+    drove_config c = config_with("lr", "auto"), other;
+    drove_choice choice = {.lr_each = lr};
+    drove__choice_add(&choice, "lr", DROVE_BY_TRIALS, "%.17g", lr);
+    drove__choice_add(&choice, "until", DROVE_BY_KIND, "epochs=7");
+    assert_int_equal(drove__config_choose(&c, &choice), DROVE_OK);
+    assert_true(c.method.lr == lr && c.chosen.lr == lr);
+    assert_true(c.length.until.epochs == 7.0 && !c.length.is_auto);
+    assert_string_equal(drove__config_text(&c, "until", text), "epochs=7");
+    assert_true(c.is_tuned && drove__config_is_own(&c, "lr"));
+    /* To a run that is derived it is given. */
+    choice.n = 0;
+    drove__choice_add(&choice, "batch", DROVE_FROM_CALLER, "5");
+    assert_int_equal(drove__config_derive(&c, &choice, &other), DROVE_OK);
+    assert_true(other.method.lr == lr && other.method.batch == 5);
+    assert_false(other.is_tuned || drove__config_is_own(&other, "lr"));
+    drove__config_fini(&other);
+    /* A setting that is refused changes nothing. */
+    choice.n = 0;
+    drove__choice_add(&choice, "batch", DROVE_BY_KIND, "9");
+    drove__choice_add(&choice, "lr", DROVE_BY_KIND, "fast");
+    assert_int_equal(drove__config_choose(&c, &choice), DROVE_E_ARG);
+    assert_true(c.method.lr == lr && c.method.batch == 0);
+    drove__config_fini(&c);
 }
 
 TEST(test_save_every)

@@ -3,7 +3,7 @@
 #include "support/files.h"
 #include "support/test.h"
 
-#include "base/options.h"
+#include "config/options.h"
 
 #include <stdio.h>
 #include <string.h>

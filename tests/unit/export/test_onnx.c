@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/options.h"
+#include "config/options.h"
 #include "use/modelfile.h"
 
 #include <drove/drove.h>

@@ -52,16 +52,17 @@ TEST(a_long_name_is_cut_between_characters)
     assert_int_equal(strlen(name), 63);
 }
 
-static drove_run *a_run(const char *out, const char *resume, const char *defaults)
+static drove_config a_config(const char *out, const char *resume, const char *defaults)
 {
-    drove_run *run = calloc(1, sizeof *run);
-    run->config.opt = drove__options_default();
-    assert_int_equal(drove_options_set(&run->config.opt, "data", "people.csv"), DROVE_OK);
-    assert_int_equal(drove_options_set(&run->config.opt, "out", out), DROVE_OK);
-    assert_int_equal(drove_options_set(&run->config.opt, "resume", resume), DROVE_OK);
-    assert_int_equal(drove_options_set(&run->config.opt, "defaults", defaults), DROVE_OK);
-    run->config.words = drove__words_of(&run->config.opt);
-    return run;
+    drove_config config;
+    drove_choice choice = {0};
+    assert_int_equal(drove__config_init(NULL, &config), DROVE_OK);
+    drove__choice_add(&choice, "data", DROVE_FROM_CALLER, "people.csv");
+    drove__choice_add(&choice, "out", DROVE_FROM_CALLER, "%s", out);
+    drove__choice_add(&choice, "resume", DROVE_FROM_CALLER, "%s", resume);
+    drove__choice_add(&choice, "defaults", DROVE_FROM_CALLER, "%s", defaults);
+    assert_int_equal(drove__config_choose(&config, &choice), DROVE_OK);
+    return config;
 }
 
 TEST(what_out_becomes)
@@ -71,8 +72,8 @@ TEST(what_out_becomes)
         bool is_auto;
     } c[] = {
         {"auto", "none", "auto", "people-3", true}, /* 1 and 2 are there */
-        {"auto", "none", "classic", "", false},     {"auto", "old", "auto", "old", false},
-        {"none", "none", "auto", "", false},        {"mine", "none", "auto", "mine", false},
+        {"auto", "none", "classic", NULL, false},   {"auto", "old", "auto", "old", false},
+        {"none", "none", "auto", NULL, false},      {"mine", "none", "auto", "mine", false},
     };
     char folder[] = "outname.XXXXXX";
     assert_non_null(mkdtemp(folder));
@@ -80,11 +81,14 @@ TEST(what_out_becomes)
     assert_int_equal(mkdir("people-1", 0777), 0);
     assert_int_equal(symlink("nowhere", "people-2"), 0);
     for (size_t i = 0; i < DROVE_COUNT(c); i++) {
-        drove_run *run = a_run(c[i].out, c[i].resume, c[i].defaults);
-        assert_int_equal(drove__outname_choose(&run->config), DROVE_OK);
-        assert_string_equal(run->config.opt.out, c[i].folder);
-        assert_true(run->config.out_is_auto == c[i].is_auto);
-        free(run);
+        drove_choice choice = {0};
+        drove_config config = a_config(c[i].out, c[i].resume, c[i].defaults);
+        assert_int_equal(drove__outname_choose(&config, &choice), DROVE_OK);
+        assert_int_equal(drove__config_choose(&config, &choice), DROVE_OK);
+        if (c[i].folder == NULL) assert_null(config.files.out);
+        else assert_string_equal(config.files.out, c[i].folder);
+        assert_true(drove__config_is_own(&config, "out") == c[i].is_auto);
+        drove__config_fini(&config);
     }
     assert_int_equal(access("people-3", F_OK), -1); /* chosen, not made */
     assert_int_equal(rmdir("people-1"), 0);

@@ -109,19 +109,19 @@ TEST(test_the_papers_capacity_rule)
     const double copy_bytes = (249.0 + 687.0) * 1e6;
     drove_topo *topo = knl();
     drove_partition p;
-    assert_int_equal(drove__partition_plan(topo, "auto", copy_bytes, &p), DROVE_OK);
+    assert_int_equal(drove__partition_plan(topo, 0, copy_bytes, &p), DROVE_OK);
     assert_int_equal(p.n, 16);
     assert_int_equal(p.suggested, 16);
     assert_true(drove__partition_fits(&p));
     assert_true(p.group[0].n_cores >= 4 && p.group[15].n_cores >= 4);
     drove__partition_fini(&p);
-    assert_int_equal(drove__partition_plan(topo, "20", copy_bytes, &p), DROVE_OK);
+    assert_int_equal(drove__partition_plan(topo, 20, copy_bytes, &p), DROVE_OK);
     assert_int_equal(p.n, 20);
     assert_false(drove__partition_fits(&p));
     assert_int_equal(p.suggested, 16);
     drove__partition_fini(&p);
     /* Not one copy fits: a group for each cluster, whose own memory holds its copy. */
-    assert_int_equal(drove__partition_plan(topo, "auto", 20e9, &p), DROVE_OK);
+    assert_int_equal(drove__partition_plan(topo, 0, 20e9, &p), DROVE_OK);
     assert_int_equal(p.n, 4);
     assert_false(drove__partition_fits(&p));
     drove__partition_fini(&p);
@@ -132,7 +132,7 @@ TEST(test_caches_are_the_fast_memory_of_others)
 {
     drove_topo *topo = synthetic(XEON);
     drove_partition p;
-    assert_int_equal(drove__partition_plan(topo, "auto", 20e6, &p), DROVE_OK); /* of 2 x 31.5 MB */
+    assert_int_equal(drove__partition_plan(topo, 0, 20e6, &p), DROVE_OK); /* of 2 x 31.5 MB */
     assert_string_equal(p.fast_name, "L3");
     assert_true(p.fast_bytes == 2 * 31457280.0);
     assert_int_equal(p.n, 2);
@@ -144,10 +144,8 @@ TEST(test_what_the_topology_cannot_give)
 {
     drove_topo *topo = synthetic(XEON);
     drove_partition p = {0};
-    assert_int_equal(drove__partition_plan(topo, "3", 1.0, &p), DROVE_E_ARG);
+    assert_int_equal(drove__partition_plan(topo, 3, 1.0, &p), DROVE_E_ARG);
     assert_non_null(strstr(drove_error_text(), "--partition 3: expected groups that cut no"));
     assert_non_null(strstr(drove_error_text(), "(1, 2, 4, 6, 8"));
-    assert_int_equal(drove__partition_plan(topo, "0", 1.0, &p), DROVE_E_ARG);
-    assert_int_equal(drove__partition_plan(topo, "four", 1.0, &p), DROVE_E_ARG);
     drove__topo_destroy(topo);
 }

@@ -56,19 +56,21 @@ static const drove_plan_tables tables = {strategies, sources};
 enum { PUS = 16 };
 
 typedef struct asked { /* NULL: the default */
-    const char *strategy, *threads, *workers, *bind, *partition;
+    const char *strategy, *workers;
+    unsigned n_threads, partition;
+    drove_bind bind;
     unsigned n_ranks, rank, n_local, local_rank; /* 0 ranks: no job */
     bool is_bound, knows_no_topology;
 } asked;
 
 static drove_status plan(const asked *a, drove_topo *topo, drove_plan *out)
 {
-    drove_options o = {0};
-    snprintf(o.strategy, sizeof o.strategy, "%s", a->strategy != NULL ? a->strategy : "auto");
-    snprintf(o.threads, sizeof o.threads, "%s", a->threads != NULL ? a->threads : "all");
-    snprintf(o.workers, sizeof o.workers, "%s", a->workers != NULL ? a->workers : "");
-    snprintf(o.bind, sizeof o.bind, "%s", a->bind != NULL ? a->bind : "none");
-    snprintf(o.partition, sizeof o.partition, "%s", a->partition != NULL ? a->partition : "");
+    const drove_plan_wanted wanted = {.strategy = a->strategy,
+                                      .workers = a->workers,
+                                      .precision = "",
+                                      .n_threads = a->n_threads,
+                                      .partition = a->partition,
+                                      .bind = a->bind};
     const drove_machine m = {.topo = a->knows_no_topology ? NULL : topo,
                              .n_pus = PUS,
                              .is_bound = a->is_bound,
@@ -77,8 +79,8 @@ static drove_status plan(const asked *a, drove_topo *topo, drove_plan *out)
                              .n_local = a->n_local > 0 ? a->n_local : 1,
                              .local_rank = a->local_rank};
     *out = (drove_plan){0};
-    DROVE_TRY(drove__plan_make(&o, &m, &tables, out));
-    return m.topo != NULL ? drove__plan_partition(out, &o, &m, 1.0) : DROVE_OK;
+    DROVE_TRY(drove__plan_make(&wanted, &m, &tables, out));
+    return m.topo != NULL ? drove__plan_partition(out, a->partition, &m, 1.0) : DROVE_OK;
 }
 
 /* All of a plan in one line: "HOST SOURCE spec | worker; worker ...", a worker as
@@ -143,21 +145,21 @@ static void expect_plans(const row *rows, size_t n)
 TEST(threads)
 {
     static const row rows[] = {
-        {{.threads = "1"}, "threads claimed sequential | thread:0 g0 x1"},
-        {{.threads = "2"}, "threads claimed hogwild | thread:0 g0 x1; thread:1 g1 x1"},
-        {{.strategy = "allreduce", .threads = "2"},
+        {{.n_threads = 1}, "threads claimed sequential | thread:0 g0 x1"},
+        {{.n_threads = 2}, "threads claimed hogwild | thread:0 g0 x1; thread:1 g1 x1"},
+        {{.strategy = "allreduce", .n_threads = 2},
          "threads rounds allreduce | thread:0 g0 x1; thread:1 g1 x1"},
-        {{.strategy = "sequential", .threads = "8"}, "threads claimed sequential | thread:0 g0 x1"},
-        {{.threads = "3", .bind = "compact"},
+        {{.strategy = "sequential", .n_threads = 8}, "threads claimed sequential | thread:0 g0 x1"},
+        {{.n_threads = 3, .bind = DROVE_BIND_COMPACT},
          "threads claimed hogwild | thread:0 g0 x1@0; thread:1 g1 x1@2; thread:2 g2 x1@4"},
-        {{.threads = "3", .bind = "spread"},
+        {{.n_threads = 3, .bind = DROVE_BIND_SPREAD},
          "threads claimed hogwild | thread:0 g0 x1@0; thread:1 g1 x1@8; thread:2 g2 x1@2"},
-        {{.threads = "2", .knows_no_topology = true},
+        {{.n_threads = 2, .knows_no_topology = true},
          "threads claimed hogwild | thread:0 g0 x1; thread:1 g1 x1"},
         /* threads that share the assignments of a coordinator are one group */
-        {{.strategy = "hogbatch", .threads = "3"},
+        {{.strategy = "hogbatch", .n_threads = 3},
          "threads assigned hogbatch | threads:3 g0 x1; threads:3 g0 x1; threads:3 g0 x1"},
-        {{.strategy = "adaptive?alpha=3", .threads = "2"},
+        {{.strategy = "adaptive?alpha=3", .n_threads = 2},
          "threads assigned adaptive?alpha=3 | threads:2 g0 x1; threads:2 g0 x1"},
     };
     expect_plans(rows, DROVE_COUNT(rows));
@@ -220,9 +222,9 @@ TEST(processes)
 {
     static const row rows[] = {
         {{.workers = "procs:2"}, "procs claimed hogwild | process:0 g0 x1; process:1 g1 x1"},
-        {{.workers = "procs:2", .threads = "2"},
+        {{.workers = "procs:2", .n_threads = 2},
          "procs claimed hogwild | process:0 g0 x2; process:1 g1 x2"},
-        {{.workers = "procs:2", .threads = "2", .bind = "compact"},
+        {{.workers = "procs:2", .n_threads = 2, .bind = DROVE_BIND_COMPACT},
          "procs claimed hogwild | process:0 g0 x2@0,2; process:1 g1 x2@4,6"},
         {{.workers = "procs:3", .strategy = "allreduce"},
          "procs rounds allreduce | process:0 g0 x1; process:1 g1 x1; process:2 g2 x1"},
@@ -237,7 +239,7 @@ TEST(ranks)
 {
     static const row rows[] = {
         /* without --threads a rank takes its share of the host's processors */
-        {{.n_ranks = 4, .rank = 3, .n_local = 2, .local_rank = 1, .threads = "2"},
+        {{.n_ranks = 4, .rank = 3, .n_local = 2, .local_rank = 1, .n_threads = 2},
          "ranks rounds easgd-sync3 | rank:0 g0 x1; rank:1 g1 x1; rank:2 g2 x1; *rank:3 g3 x2"},
         {{.n_ranks = 2, .rank = 0, .n_local = 8, .local_rank = 0},
          "ranks rounds easgd-sync3 | *rank:0 g0 x2; rank:1 g1 x1"},
@@ -245,16 +247,16 @@ TEST(ranks)
           .rank = 1,
           .n_local = 2,
           .local_rank = 1,
-          .threads = "2",
-          .bind = "compact"},
+          .n_threads = 2,
+          .bind = DROVE_BIND_COMPACT},
          "ranks rounds easgd-sync3 | rank:0 g0 x1; *rank:1 g1 x2@4,6"},
         /* a launcher that binds has left the rank its own processors, from the first on */
         {{.n_ranks = 2,
           .rank = 1,
           .n_local = 2,
           .local_rank = 1,
-          .threads = "2",
-          .bind = "compact",
+          .n_threads = 2,
+          .bind = DROVE_BIND_COMPACT,
           .is_bound = true},
          "ranks rounds easgd-sync3 | rank:0 g0 x1; *rank:1 g1 x2@0,2"},
         /* %r is the number of the rank on its host, not in the job */
@@ -271,7 +273,7 @@ TEST(ranks)
         {{.n_ranks = 2, .rank = 1, .n_local = 1, .workers = "cpu:4-7"},
          "ranks rounds easgd-sync3 | rank:0 g0 x1; *cpu:4-7 g1 x4@4,5,6,7"},
         /* ranks that ask a coordinator are one worker each, too */
-        {{.strategy = "hogbatch", .n_ranks = 2, .rank = 0, .n_local = 2, .threads = "2"},
+        {{.strategy = "hogbatch", .n_ranks = 2, .rank = 0, .n_local = 2, .n_threads = 2},
          "ranks requested hogbatch | *rank:0 g0 x2; rank:1 g1 x1"},
         {{.strategy = "adaptive?alpha=3",
           .n_ranks = 2,
@@ -286,22 +288,22 @@ TEST(ranks)
 TEST(partitions)
 {
     static const row rows[] = {
-        {{.partition = "2"},
+        {{.partition = 2},
          "threads rounds allreduce | group:0 g0 x4@0,2,4,6 copy; group:1 g1 x4@8,10,12,14 copy"},
-        {{.partition = "1"}, "threads rounds allreduce | group:0 g0 x8@0,2,4,6,8,10,12,14"},
-        {{.strategy = "easgd-sync3", .partition = "2", .workers = "opencl:0"},
+        {{.partition = 1}, "threads rounds allreduce | group:0 g0 x8@0,2,4,6,8,10,12,14"},
+        {{.strategy = "easgd-sync3", .partition = 2, .workers = "opencl:0"},
          "threads rounds easgd-sync3 | group:0 g0 x4@0,2,4,6 copy; "
          "group:1 g1 x4@8,10,12,14 copy; opencl:0 g2 x1 device=opencl:0 t60"},
-        {{.partition = "3", .knows_no_topology = true},
+        {{.partition = 3, .knows_no_topology = true},
          "threads rounds allreduce | group:0 g0 x1 copy; group:1 g1 x1 copy; group:2 g2 x1 copy"},
-        {{.n_ranks = 4, .rank = 3, .n_local = 2, .local_rank = 1, .partition = "2"},
+        {{.n_ranks = 4, .rank = 3, .n_local = 2, .local_rank = 1, .partition = 2},
          "ranks rounds allreduce | rank:0 g0 x1; rank:1 g1 x1; rank:2 g2 x1; "
          "*rank:3 g3 x4@8,10,12,14 copy"},
         {{.n_ranks = 4,
           .rank = 3,
           .n_local = 2,
           .local_rank = 1,
-          .partition = "auto",
+          .partition = DROVE_PARTITION_AUTO,
           .is_bound = true},
          "ranks rounds allreduce | rank:0 g0 x1; rank:1 g1 x1; rank:2 g2 x1; "
          "*rank:3 g3 x8@0,2,4,6,8,10,12,14"},
@@ -315,10 +317,6 @@ TEST(refusals)
 {
     static const row rows[] = {
         {{.strategy = "hogwilt"}, "unknown strategy \"hogwilt\"; did you mean \"hogwild\"?"},
-        {{.bind = "compat"},
-         "--bind: expected none, compact or spread, found \"compat\"; did you mean \"compact\"?"},
-        {{.threads = "0"},
-         "--threads: expected a whole number from 1 to 4096, or all, found \"0\""},
         {{.workers = "procs:0"},
          "--workers: expected procs:N, N from 1 to 1024 or all, found "
          "\"procs:0\""},
@@ -328,8 +326,6 @@ TEST(refusals)
         {{.workers = "procs:2", .strategy = "hogbatch"},
          "--workers procs:2: --strategy hogbatch: its coordinator is of one process; expected one "
          "of hogwild, allreduce, easgd-sync3, psgd-async"},
-        {{.workers = "procs:2", .threads = "none"},
-         "--threads: expected a whole number from 1 to 4096, or all, found \"none\""},
         {{.n_ranks = 2, .strategy = "hogwild"},
          "--strategy hogwild: its workers step on one vector in shared memory; 2 ranks were "
          "started: expected one of allreduce, easgd-sync3, hogbatch, adaptive, psgd-async "
@@ -340,21 +336,21 @@ TEST(refusals)
         {{.n_ranks = 2, .workers = "cpu:0+cpu:1"},
          "--workers cpu:0+cpu:1: expected one worker, as each rank of --strategy easgd-sync3 is "
          "one, found 2"},
-        {{.n_ranks = 4, .n_local = 2, .partition = "4"},
+        {{.n_ranks = 4, .n_local = 2, .partition = 4},
          "--partition 4: expected 2, a group for each rank on this host, or auto"},
-        {{.n_ranks = 2, .n_local = 2, .partition = "2", .workers = "opencl:0"},
+        {{.n_ranks = 2, .n_local = 2, .partition = 2, .workers = "opencl:0"},
          "--partition 2: expected no --workers over ranks, as each rank is one worker, found "
          "opencl:0"},
-        {{.n_ranks = 3, .n_local = 3, .partition = "auto"},
+        {{.n_ranks = 3, .n_local = 3, .partition = DROVE_PARTITION_AUTO},
          "a group for each of 3 ranks on this host: --partition 3: expected groups that cut no "
          "package, NUMA node or cache of this machine's 8 cores (1, 2, 4, 6, 8), found 3"},
-        {{.workers = "procs:2", .strategy = "allreduce", .partition = "2"},
+        {{.workers = "procs:2", .strategy = "allreduce", .partition = 2},
          "--partition 2: expected a --strategy whose workers have parameters of their own, such as "
          "allreduce, in one process or over ranks, found allreduce over processes"},
-        {{.partition = "2", .strategy = "hogwild"},
+        {{.partition = 2, .strategy = "hogwild"},
          "--partition 2: expected a --strategy whose workers have parameters of their own, such as "
          "allreduce, in one process or over ranks, found hogwild"},
-        {{.partition = "3"},
+        {{.partition = 3},
          "--partition 3: expected groups that cut no package, NUMA node or cache of this machine's "
          "8 cores (1, 2, 4, 6, 8), found 3"},
         {{.workers = "opencl:0?batch=4", .strategy = "hogwild"},

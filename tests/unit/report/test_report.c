@@ -12,7 +12,6 @@
 enum { N_WORKERS = 2 };
 
 typedef struct fixture {
-    drove_options opt;
     drove_trace_worker trace[N_WORKERS];
     drove_traffic traffic[N_WORKERS];
     drove_worker_facts worker[N_WORKERS];
@@ -28,9 +27,6 @@ FIXTURE(setup)
     fixture *x = aligned_alloc(DROVE_CACHE_LINE, (sizeof *x + DROVE_CACHE_LINE - 1) /
                                                      DROVE_CACHE_LINE * DROVE_CACHE_LINE);
     memset(x, 0, sizeof *x);
-    snprintf(x->opt.rule, sizeof x->opt.rule, "sgd");
-    snprintf(x->opt.prefetch, sizeof x->opt.prefetch, "on");
-    snprintf(x->opt.rounding, sizeof x->opt.rounding, "nearest");
     for (unsigned i = 0; i < N_WORKERS; i++) {
         drove_trace_worker *t = &x->trace[i];
         atomic_store(&t->examples, 1000);
@@ -43,7 +39,8 @@ FIXTURE(setup)
         snprintf(x->worker[i].name, sizeof x->worker[i].name, "thread:%u", i);
     }
     x->facts = (drove_facts){
-        .opt = &x->opt,
+        .said =
+            {.data = "", .rule = "sgd", .schedule = "", .rounding = "nearest", .prefetch = "on"},
         .progress = {.epochs = 2,
                      .examples = 2000,
                      .updates = 200,
@@ -183,7 +180,7 @@ TEST_WITH(sections_for_people, setup, teardown)
     };
     fixture *x = *state;
     drove_facts *f = &x->facts;
-    snprintf(x->opt.out, sizeof x->opt.out, "runs/a");
+    f->said.out = "runs/a";
     x->traffic[0] = (drove_traffic){.bytes = 1000, .messages = 4};
     x->layer = (drove_layer_facts){.name = "fc1", .n_params = 320, .n_iterations = 1};
     f->outcome = DROVE_INTERRUPTED;

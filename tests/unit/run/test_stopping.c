@@ -63,7 +63,9 @@ static bool evaluate(rig *r, double loss, float first_parameter)
     bool is_current = true;
     theta_of(r)[0] = first_parameter;
     r->run.state.standing.loss = loss;
-    assert_int_equal(drove__stopping_evaluated(&r->run, &is_current), DROVE_OK);
+    assert_int_equal(drove__stopping_evaluated(&r->run.problem, &r->run.workers, &r->run.state,
+                                               &r->run.output.cb, &is_current),
+                     DROVE_OK);
     return is_current;
 }
 
@@ -120,14 +122,14 @@ TEST(a_loss_that_is_not_finite_steps_back)
     for (int i = 1; i <= 8; i++) {
         theta_of(r)[0] = NAN;
         r->loop.nonfinite = 1;
-        assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.config),
+        assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.output.cb),
                          DROVE_OK);
         assert_int_equal(r->loop.nonfinite, 0);
         assert_true(theta_of(r)[0] == 10.0f);
         assert_true(fabs((double)drove__optim_eta(r->run.workers.optim, 0.0) - pow(0.1, i)) < 1e-7);
     }
     r->loop.nonfinite = 1; /* too often */
-    assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.config),
+    assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.output.cb),
                      DROVE_OK);
     assert_int_equal(r->loop.nonfinite, 1);
     free_rig(r);
@@ -139,7 +141,7 @@ TEST(a_given_step_size_is_kept)
     assert_true(evaluate(r, 1.0, 10.0f));
     assert_true(evaluate(r, 3.0, 11.0f));
     r->loop.nonfinite = 1;
-    assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.config),
+    assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.output.cb),
                      DROVE_OK);
     assert_int_equal(r->loop.nonfinite, 1);
     assert_true(theta_of(r)[0] == 11.0f);

@@ -1,5 +1,6 @@
 /* tests/unit/study/test_space.c - spaces of settings: what is drawn, what a file may say. */
 #include "base/mem.h"
+#include "config/options.h"
 #include "study/space.h"
 #include "support/files.h"
 #include "support/test.h"

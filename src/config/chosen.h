@@ -1,6 +1,6 @@
-/* values/chosen.h - how a run chose what was left open; shown in its report and its run.json. */
-#ifndef DROVE_VALUES_CHOSEN_H
-#define DROVE_VALUES_CHOSEN_H
+/* config/chosen.h - how a run chose what was left open; shown in its report and its run.json. */
+#ifndef DROVE_CONFIG_CHOSEN_H
+#define DROVE_CONFIG_CHOSEN_H
 
 #include <math.h>
 #include <stdbool.h>
@@ -20,7 +20,6 @@ typedef struct drove_trials {
     unsigned    n_trials; /* 0: the model is too large for trials, and lr is the rule's usual one */
     uint64_t    n_steps;  /* of each */
     double      seconds;
-    bool        is_of_margin; /* chosen without trials, by the length of the rows (auto/choose.c) */
     drove_trial trial[DROVE_MOST_TRIALS]; /* ascending */
 } drove_trials;
 
@@ -79,6 +78,13 @@ typedef struct drove_strategy_probe {
     double                margin;                   /* the least rate that beats one thread */
     drove_rival           rival[DROVE_MOST_RIVALS]; /* ascending by threads */
 } drove_strategy_probe;
+
+typedef struct drove_chosen {
+    double               lr; /* one worker's step size; 0: it was given, or is not known yet */
+    drove_trials         trials;
+    drove_search         search;
+    drove_strategy_probe probe;
+} drove_chosen;
 
 /* True if the choice depends on a clock. */
 static inline bool drove__strategy_probe_is_timed(const drove_strategy_probe *probe)

@@ -1,0 +1,251 @@
+/* config/config.c - see config.h. */
+#include "config/config.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+#include "engine/linear/precision.h"
+#include "config/options.h"
+#include "config/words.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+/* The text, or NULL where it stands for none or for what the run chooses. */
+static const char *text_or_null(const char *text)
+{
+    return text[0] != '\0' && strcmp(text, "auto") != 0 ? text : NULL;
+}
+
+static unsigned word_of(const drove_options *o, const char *name)
+{
+    unsigned index;
+    return drove__options_word(o, name, &index) == DROVE_OK ? index : 0;
+}
+
+static unsigned read_partition(const char *text)
+{
+    uint64_t n;
+    if (text[0] == '\0') return 0;
+    const drove_status status = drove__parse_u64("--partition", text, 1, DROVE_MOST_THREADS, &n);
+    return status == DROVE_OK ? (unsigned)n : DROVE_PARTITION_AUTO;
+}
+
+/* Sections are filled from the texts of c->said, which stay where they are. */
+static void read_all(drove_config *c)
+{
+    const drove_options *o = c->said;
+    c->problem = (drove_config_problem){.data = o->data,
+                                        .test = DROVE_TEST_SPEC,
+                                        .test_spec = o->test,
+                                        .label = o->label,
+                                        .weights = o->weights,
+                                        .class_weight = o->class_weight,
+                                        .features = o->features,
+                                        .model = text_or_null(o->model),
+                                        .compares_model = strcmp(o->model, "auto") == 0,
+                                        .activation = o->activation,
+                                        .init = o->init,
+                                        .loss = o->loss,
+                                        .custom = &o->custom};
+    if (o->test[0] == '\0') c->problem.test = DROVE_TEST_NONE;
+    else if (strcmp(o->test, "split") == 0) c->problem.test = DROVE_TEST_SPLIT;
+    if (c->problem.test != DROVE_TEST_SPEC) c->problem.test_spec = NULL;
+
+    c->method = (drove_config_method){.strategy = text_or_null(o->strategy),
+                                      .backoff = o->backoff,
+                                      .rule = text_or_null(o->rule),
+                                      .schedule = text_or_null(o->schedule),
+                                      .rule_state = (drove_rule_state)word_of(o, "rule_state"),
+                                      .lr = o->lr,
+                                      .weight_decay = o->weight_decay,
+                                      .clip = o->clip,
+                                      .batch = o->batch,
+                                      .order = (drove_order_choice)word_of(o, "order")};
+    c->exchange = (drove_config_exchange){.period = o->period[0] != '\0' ? o->period : NULL,
+                                          .rho = o->rho,
+                                          .by_layer = word_of(o, "messages") == 1,
+                                          .owns_shard = word_of(o, "shard") == 1,
+                                          .timeout = o->timeout};
+    c->low = (drove_config_low){.precision = o->precision,
+                                .is_low = drove__precision_is_words(o->precision),
+                                .rounding = o->rounding,
+                                .model_range = o->model_range};
+
+    const bool models_here = strcmp(o->machine, "here") == 0;
+    c->machine =
+        (drove_config_machine){.workers = o->workers[0] != '\0' ? o->workers : NULL,
+                               .has_procs = drove__workers_are_procs(o->workers),
+                               .modelled = models_here ? NULL : text_or_null(o->machine),
+                               .models_here = models_here,
+                               .bind = (drove_bind)word_of(o, "bind"),
+                               .partition = read_partition(o->partition),
+                               .isa = text_or_null(o->isa),
+                               .hints = drove__prefetch_wants_hints(o->prefetch),
+                               .quiets_memory = drove__prefetch_wants_hardware_off(o->prefetch)};
+    if (drove__threads_parse(o->threads, 0, &c->machine.n_threads) != DROVE_OK)
+        c->machine.n_threads = 0;
+    if (drove__loaders_parse(o->loaders, &c->machine.loaders_are_auto, &c->machine.n_loaders) !=
+        DROVE_OK)
+        c->machine.loaders_are_auto = true;
+    if (o->memory[0] != '\0' &&
+        drove__parse_bytes("--memory", o->memory, &c->machine.memory_bytes) != DROVE_OK)
+        c->machine.memory_bytes = 0;
+
+    c->length = (drove_config_length){.is_auto = strcmp(o->until, "auto") == 0,
+                                      .eval_every = o->eval_every,
+                                      .eval_examples = o->eval_examples};
+    if (drove__until_parse(o->until, &c->length.until) != DROVE_OK)
+        (void)drove__until_parse("auto", &c->length.until);
+    if (drove__save_every_parse(o->save_every, &c->length.save_every) != DROVE_OK)
+        c->length.save_every = (drove_save_every){.unit = DROVE_SAVE_EVAL};
+
+    c->files =
+        (drove_config_files){.out = text_or_null(o->out),
+                             .names_out = strcmp(o->out, "auto") == 0,
+                             .resume = o->resume[0] != '\0' ? o->resume : NULL,
+                             .data_may_change = word_of(o, "data_changed") == 1,
+                             .log = o->log[0] != '\0' ? o->log : NULL,
+                             .timeline = o->timeline[0] != '\0' ? o->timeline : NULL,
+                             .record = o->record[0] != '\0' ? o->record : NULL,
+                             .replay = o->replay[0] != '\0' ? o->replay : NULL,
+                             .replay_steps = o->replay_steps[0] != '\0' ? o->replay_steps : NULL};
+    c->seed = o->seed;
+    c->tells_metrics = word_of(o, "metrics") == 0;
+    c->asks_classic = word_of(o, "defaults") == 1;
+    c->is_classic = c->asks_classic || c->low.is_low;
+    c->is_tuned = !c->is_classic && (o->lr <= 0.0 || drove__config_is_own(c, "lr"));
+}
+
+drove_status drove__config_init(const drove_options *options, drove_config *out)
+{
+    *out = (drove_config){.said = malloc(sizeof *options)};
+    if (out->said == NULL) return drove__fail_nomem("options", sizeof *options);
+    if (options != NULL) *out->said = *options;
+    else *out->said = drove__options_default();
+    read_all(out);
+    return DROVE_OK;
+}
+
+drove_status drove__config_of_saved(const json_t *saved, drove_config *out)
+{
+    drove_options *options;
+    *out = (drove_config){0};
+    DROVE_TRY(drove_options_create(&options));
+    drove_status status = drove__options_unpack(saved, DROVE_FROM_RECORD, options);
+    if (status == DROVE_OK) status = drove__config_init(options, out);
+    drove_options_destroy(options);
+    return status;
+}
+
+void drove__config_fini(drove_config *config)
+{
+    free(config->said);
+    *config = (drove_config){0};
+}
+
+/* ---- asking ---- */
+
+const char *drove__config_text(const drove_config *config, const char *name,
+                               char into[DROVE_TEXT_SIZE])
+{
+    if (drove_options_get(config->said, name, into, DROVE_TEXT_SIZE) != DROVE_OK) into[0] = '\0';
+    return into;
+}
+
+const char *drove__config_model(const drove_config *config)
+{
+    return config->said->model;
+}
+
+drove_origin drove__config_origin(const drove_config *config, const char *name)
+{
+    size_t n;
+    const drove_option_info *info = drove_options_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(info[i].name, name) == 0) return (drove_origin)config->said->origin[i];
+    return DROVE_FROM_DEFAULT;
+}
+
+bool drove__config_is_own(const drove_config *config, const char *name)
+{
+    return drove__config_origin(config, name) >= DROVE_BY_KIND;
+}
+
+drove_plan_wanted drove__config_plan(const drove_config *config)
+{
+    return (drove_plan_wanted){.strategy = config->method.strategy,
+                               .workers = config->machine.workers,
+                               .precision = config->low.precision,
+                               .n_threads = config->machine.n_threads,
+                               .partition = config->machine.partition,
+                               .bind = config->machine.bind,
+                               .owns_shard = config->exchange.owns_shard};
+}
+
+drove_modelfile_wanted drove__config_of_model(const drove_config *config)
+{
+    const drove_config_problem *p = &config->problem;
+    const bool is_asked = strcmp(p->activation, DROVE_DEFAULT_ACTIVATION) != 0;
+    return (drove_modelfile_wanted){.model = p->model,
+                                    .loss = p->loss[0] != '\0' ? p->loss : NULL,
+                                    .activation = is_asked ? p->activation : NULL,
+                                    .init = p->init[0] != '\0' ? p->init : NULL};
+}
+
+/* ---- choices ---- */
+
+void drove__choice_add(drove_choice *choice, const char *name, drove_origin origin,
+                       const char *format, ...)
+{
+    va_list arguments;
+    if (choice->n == DROVE_MOST_SETTINGS) return; /* tables of settings are shorter */
+    drove_choice_setting *to = &choice->setting[choice->n++];
+    to->name = name;
+    to->origin = origin;
+    va_start(arguments, format);
+    vsnprintf(to->value, sizeof to->value, format, arguments);
+    va_end(arguments);
+}
+
+static drove_status set_all(drove_options *options, const drove_choice *choice)
+{
+    for (unsigned i = 0; i < choice->n; i++) {
+        const drove_choice_setting *s = &choice->setting[i];
+        DROVE_TRY(drove__options_set(options, s->name, s->value, s->origin));
+    }
+    return DROVE_OK;
+}
+
+drove_status drove__config_choose(drove_config *config, const drove_choice *choice)
+{
+    drove_options *options;
+    DROVE_TRY(drove_options_copy(config->said, &options));
+    drove_status status = set_all(options, choice);
+    if (status == DROVE_OK) {
+        *config->said = *options;
+        read_all(config);
+        if (choice->lr_each > 0.0) config->chosen.lr = choice->lr_each;
+        if (choice->trials != NULL) config->chosen.trials = *choice->trials;
+        if (choice->search != NULL) config->chosen.search = *choice->search;
+        if (choice->probe != NULL) config->chosen.probe = *choice->probe;
+    }
+    drove_options_destroy(options);
+    return status;
+}
+
+drove_status drove__config_derive(const drove_config *config, const drove_choice *choice,
+                                  drove_config *out)
+{
+    drove_options *options;
+    *out = (drove_config){0};
+    DROVE_TRY(drove_options_copy(config->said, &options));
+    memset(options->origin, DROVE_FROM_CALLER, sizeof options->origin);
+    drove_status status = set_all(options, choice);
+    if (status == DROVE_OK) status = drove__config_init(options, out);
+    drove_options_destroy(options);
+    return status;
+}
