@@ -608,42 +608,6 @@ static drove_status copy(void *to, const void *from, size_t n, size_t size)
     return DROVE_OK;
 }
 
-static drove_status copy_targets(const drove_storage *from, drove_storage *to)
-{
-    const size_t n = from->n_rows;
-    to->y_kind = from->y_kind;
-    to->n_values = from->n_values;
-    DROVE_TRY(copy(&to->y_class, from->y_class, n, sizeof *to->y_class));
-    DROVE_TRY(
-        copy(&to->y_value, from->y_value, n * drove__storage_n_values(from), sizeof *to->y_value));
-    DROVE_TRY(copy(&to->label_start, from->label_start, n + 1, sizeof *to->label_start));
-    const size_t n_labels = from->label_start != NULL ? (size_t)from->label_start[n] : 0;
-    DROVE_TRY(copy(&to->label, from->label, n_labels, sizeof *to->label));
-    DROVE_TRY(copy(&to->weight, from->weight, n, sizeof *to->weight));
-    to->n_classes = from->n_classes;
-    return copy_names(to, drove__storage_n_names(from), (const char *const *)from->class_name);
-}
-
-static drove_status fill(drove_storage *s, const drove_arrays *a, const char *name)
-{
-    const drove_storage *like = &a->like;
-    s->n_rows = like->n_rows;
-    s->n_features = like->n_features;
-    s->x_kind = like->x_kind;
-    s->x_u8 = like->x_u8;
-    s->x_f32 = like->x_f32;
-    s->row_start = like->row_start;
-    s->index = like->index;
-    s->value = like->value;
-    s->channels = like->channels;
-    s->height = like->height;
-    s->width = like->width;
-    DROVE_TRY(copy_targets(like, s));
-    DROVE_TRY(drove__origin_copy(like, s));
-    if (!drove__arrays_have_targets(a)) DROVE_TRY(drove__storage_set_unlabelled(s));
-    return drove__storage_check(s, name);
-}
-
 static drove_status read_arrays(const drove_spec *spec, int part, const drove_shard *shard,
                                 drove_storage **out)
 {
@@ -662,7 +626,40 @@ static drove_status read_arrays(const drove_spec *spec, int part, const drove_sh
         return status;
     }
     s->arrays = &a->named;
-    status = fill(s, a, a->name);
+    const drove_storage *like = &a->like;
+    s->n_rows = like->n_rows;
+    s->n_features = like->n_features;
+    s->x_kind = like->x_kind;
+    s->x_u8 = like->x_u8;
+    s->x_f32 = like->x_f32;
+    s->row_start = like->row_start;
+    s->index = like->index;
+    s->value = like->value;
+    s->channels = like->channels;
+    s->height = like->height;
+    s->width = like->width;
+    const size_t n = like->n_rows;
+    s->y_kind = like->y_kind;
+    s->n_values = like->n_values;
+    if ((status = copy(&s->y_class, like->y_class, n, sizeof *s->y_class)) != DROVE_OK) goto end;
+    if ((status = copy(&s->y_value, like->y_value, n * drove__storage_n_values(like),
+                       sizeof *s->y_value)) != DROVE_OK)
+        goto end;
+    if ((status = copy(&s->label_start, like->label_start, n + 1, sizeof *s->label_start)) !=
+        DROVE_OK)
+        goto end;
+    const size_t n_labels = like->label_start != NULL ? (size_t)like->label_start[n] : 0;
+    if ((status = copy(&s->label, like->label, n_labels, sizeof *s->label)) != DROVE_OK) goto end;
+    if ((status = copy(&s->weight, like->weight, n, sizeof *s->weight)) != DROVE_OK) goto end;
+    s->n_classes = like->n_classes;
+    if ((status = copy_names(s, drove__storage_n_names(like),
+                             (const char *const *)like->class_name)) != DROVE_OK)
+        goto end;
+    if ((status = drove__origin_copy(like, s)) != DROVE_OK) goto end;
+    if (!drove__arrays_have_targets(a) && (status = drove__storage_set_unlabelled(s)) != DROVE_OK)
+        goto end;
+    status = drove__storage_check(s, a->name);
+end:
     if (status == DROVE_OK) *out = s;
     else drove__storage_release(s);
     return status;

@@ -11,20 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static drove_status copy_names(const drove_storage *from, drove_storage *to)
-{
-    const size_t n = drove__storage_n_names(from);
-    if (from->class_name == NULL) return DROVE_OK;
-    to->class_name = calloc(n, sizeof *to->class_name);
-    if (to->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
-    for (size_t i = 0; i < n; i++) {
-        to->class_name[i] = strdup(from->class_name[i]);
-        if (to->class_name[i] == NULL)
-            return drove__fail_nomem("class names", strlen(from->class_name[i]));
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__storage_describe(const drove_storage *from, drove_storage *to)
 {
     to->n_features = from->n_features;
@@ -39,7 +25,16 @@ drove_status drove__storage_describe(const drove_storage *from, drove_storage *t
     to->schema = drove__schema_retain(from->schema);
     memcpy(to->notes, from->notes, sizeof to->notes);
     DROVE_TRY(drove__origin_copy(from, to));
-    return copy_names(from, to);
+    const size_t n = drove__storage_n_names(from);
+    if (from->class_name == NULL) return DROVE_OK;
+    to->class_name = calloc(n, sizeof *to->class_name);
+    if (to->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
+    for (size_t i = 0; i < n; i++) {
+        to->class_name[i] = strdup(from->class_name[i]);
+        if (to->class_name[i] == NULL)
+            return drove__fail_nomem("class names", strlen(from->class_name[i]));
+    }
+    return DROVE_OK;
 }
 
 /* A view of a storage without rows, with the description of `from`. */
@@ -89,22 +84,17 @@ static drove_status copy_labels(const drove_data *from, drove_storage *to)
     return DROVE_OK;
 }
 
-static drove_status copy_weights(const drove_data *from, drove_storage *to)
-{
-    const size_t n = from->n_rows;
-    if (from->storage->weight == NULL) return DROVE_OK;
-    to->weight = drove__grow(NULL, n, sizeof *to->weight);
-    if (to->weight == NULL) return drove__fail_nomem("weights", n * sizeof *to->weight);
-    for (size_t i = 0; i < n; i++) to->weight[i] = from->storage->weight[drove__data_row(from, i)];
-    return DROVE_OK;
-}
-
 /* Targets and weights. */
 static drove_status copy_targets(const drove_data *from, drove_storage *to)
 {
     const drove_storage *s = from->storage;
     size_t n = from->n_rows;
-    DROVE_TRY(copy_weights(from, to));
+    if (from->storage->weight != NULL) {
+        to->weight = drove__grow(NULL, n, sizeof *to->weight);
+        if (to->weight == NULL) return drove__fail_nomem("weights", n * sizeof *to->weight);
+        for (size_t i = 0; i < n; i++)
+            to->weight[i] = from->storage->weight[drove__data_row(from, i)];
+    }
     if (s->y_kind == DROVE_Y_LABELS) return copy_labels(from, to);
     if (s->y_kind == DROVE_Y_CLASS) {
         to->y_class = drove__grow(NULL, n, sizeof *to->y_class);
@@ -163,23 +153,6 @@ static drove_status copy_sparse(const drove_data *from, drove_storage *to)
     return DROVE_OK;
 }
 
-static drove_status copy_examples(const drove_data *from, drove_storage *to)
-{
-    const drove_storage *s = from->storage;
-    size_t n = s->n_features, count;
-    if (s->x_kind == DROVE_X_CSR) return copy_sparse(from, to);
-    if (__builtin_mul_overflow(from->n_rows, n, &count)) count = SIZE_MAX;
-    if (s->x_kind == DROVE_X_U8) to->x_u8 = drove__alloc(count, sizeof *to->x_u8);
-    else to->x_f32 = drove__alloc(count, sizeof *to->x_f32);
-    if (to->x_u8 == NULL && to->x_f32 == NULL) return drove__fail_nomem("examples", count);
-    for (size_t i = 0; i < from->n_rows; i++) {
-        size_t row = drove__data_row(from, i);
-        if (s->x_kind == DROVE_X_U8) memcpy(to->x_u8 + i * n, s->x_u8 + row * n, n);
-        else memcpy(to->x_f32 + i * n, s->x_f32 + row * n, n * sizeof *to->x_f32);
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__data_copy(const drove_data *data, drove_data **out)
 {
     drove_data *copy;
@@ -189,7 +162,29 @@ drove_status drove__data_copy(const drove_data *data, drove_data **out)
     DROVE_TRY(drove__data_outline(data, &copy));
     copy->n_rows = copy->storage->n_rows = data->n_rows;
     drove_status status = copy_targets(data, copy->storage);
-    if (status == DROVE_OK) status = copy_examples(data, copy->storage);
+    if (status != DROVE_OK) goto end;
+    const drove_storage *s = data->storage;
+    size_t n = s->n_features, count;
+    if (s->x_kind == DROVE_X_CSR) {
+        status = copy_sparse(data, copy->storage);
+        goto end;
+    }
+    if (__builtin_mul_overflow(data->n_rows, n, &count)) count = SIZE_MAX;
+    if (s->x_kind == DROVE_X_U8)
+        copy->storage->x_u8 = drove__alloc(count, sizeof *copy->storage->x_u8);
+    else copy->storage->x_f32 = drove__alloc(count, sizeof *copy->storage->x_f32);
+    if (copy->storage->x_u8 == NULL && copy->storage->x_f32 == NULL) {
+        status = drove__fail_nomem("examples", count);
+        goto end;
+    }
+    for (size_t i = 0; i < data->n_rows; i++) {
+        size_t row = drove__data_row(data, i);
+        if (s->x_kind == DROVE_X_U8) memcpy(copy->storage->x_u8 + i * n, s->x_u8 + row * n, n);
+        else
+            memcpy(copy->storage->x_f32 + i * n, s->x_f32 + row * n,
+                   n * sizeof *copy->storage->x_f32);
+    }
+end:
     if (status != DROVE_OK) {
         drove_data_destroy(copy);
         return status;

@@ -73,27 +73,26 @@ static drove_status add_names(const drove_storage *s, drove_checksum *sum)
     return DROVE_OK;
 }
 
-static void add_rows(const drove_storage *s, drove_checksum *sum)
-{
-    const size_t n = s->n_rows < DROVE_FINGERPRINT_ROWS ? s->n_rows : DROVE_FINGERPRINT_ROWS;
-    for (size_t i = 0; i < n; i++) {
-        drove_row_part part[DROVE_MOST_ROW_PARTS];
-        size_t row = (size_t)((double)i * (double)s->n_rows / (double)n);
-        unsigned n_parts = drove__row_parts(s, row, part);
-        if (s->weight != NULL) drove__checksum_add(sum, &s->weight[row], sizeof *s->weight);
-        for (unsigned k = 0; k < n_parts; k++) {
-            drove__checksum_add(sum, &part[k].n, sizeof part[k].n);
-            if (part[k].n > 0) drove__checksum_add(sum, part[k].bytes, part[k].n);
-        }
-    }
-}
-
 static drove_status sum_up(const drove_storage *storage, bool has_rows, uint64_t *out)
 {
     drove_checksum *sum;
     DROVE_TRY(drove__checksum_begin(&sum));
     drove_status status = add_names(storage, sum);
-    if (status == DROVE_OK && has_rows) add_rows(storage, sum);
+    if (status == DROVE_OK && has_rows) {
+        const size_t n =
+            storage->n_rows < DROVE_FINGERPRINT_ROWS ? storage->n_rows : DROVE_FINGERPRINT_ROWS;
+        for (size_t i = 0; i < n; i++) {
+            drove_row_part part[DROVE_MOST_ROW_PARTS];
+            size_t row = (size_t)((double)i * (double)storage->n_rows / (double)n);
+            unsigned n_parts = drove__row_parts(storage, row, part);
+            if (storage->weight != NULL)
+                drove__checksum_add(sum, &storage->weight[row], sizeof *storage->weight);
+            for (unsigned k = 0; k < n_parts; k++) {
+                drove__checksum_add(sum, &part[k].n, sizeof part[k].n);
+                if (part[k].n > 0) drove__checksum_add(sum, part[k].bytes, part[k].n);
+            }
+        }
+    }
     *out = drove__checksum_value(sum);
     drove__checksum_end(sum);
     return status;

@@ -34,21 +34,6 @@ static size_t count_x_bytes(const drove_storage *s)
     return starts + (size_t)q->n_stored * (drove__number_size(q->number) + q->index_bits / 8);
 }
 
-static size_t count_bytes(const drove_data *data)
-{
-    const drove_storage *s = data->storage;
-    size_t n_bytes = sizeof *data + sizeof *s + count_x_bytes(s);
-    n_bytes +=
-        s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start
-                                                 : drove__storage_n_values(s) * sizeof *s->y_value);
-    if (s->y_kind == DROVE_Y_LABELS)
-        n_bytes += (size_t)s->label_start[s->n_rows] * sizeof *s->label;
-    if (s->weight != NULL) n_bytes += s->n_rows * sizeof *s->weight;
-    if (data->row != NULL) n_bytes += data->n_rows * sizeof *data->row;
-    if (drove__data_scale(data).factor != NULL) n_bytes += 2 * s->n_features * sizeof *data->factor;
-    return n_bytes;
-}
-
 /* Numbers of a row in memory, without bridges. */
 static size_t count_stored(const drove_storage *s, size_t row)
 {
@@ -68,6 +53,16 @@ void drove_data_describe(const drove_data *data, drove_data_facts *out)
     const drove_quant *q = s->quant;
     size_t n_stored = 0;
     for (size_t i = 0; i < data->n_rows; i++) n_stored += count_stored(s, drove__data_row(data, i));
+
+    size_t n_bytes = sizeof *data + sizeof *s + count_x_bytes(s);
+    n_bytes +=
+        s->n_rows * (s->y_kind == DROVE_Y_LABELS ? sizeof *s->label_start
+                                                 : drove__storage_n_values(s) * sizeof *s->y_value);
+    if (s->y_kind == DROVE_Y_LABELS)
+        n_bytes += (size_t)s->label_start[s->n_rows] * sizeof *s->label;
+    if (s->weight != NULL) n_bytes += s->n_rows * sizeof *s->weight;
+    if (data->row != NULL) n_bytes += data->n_rows * sizeof *data->row;
+    if (drove__data_scale(data).factor != NULL) n_bytes += 2 * s->n_features * sizeof *data->factor;
     *out = (drove_data_facts){
         .n_rows = data->n_rows,
         .n_features = s->n_features,
@@ -80,7 +75,7 @@ void drove_data_describe(const drove_data *data, drove_data_facts *out)
         .target = drove__target_name(s->y_kind),
         .scale = drove__scaling_name(drove__data_scale(data).scaling),
         .notes = s->notes,
-        .memory_bytes = count_bytes(data),
+        .memory_bytes = n_bytes,
         .quantum = q != NULL ? (double)q->scale : 0,
         .n_clamped = q != NULL ? q->n_clamped : 0,
         .n_bridges = q != NULL ? q->n_bridges : 0,
@@ -108,12 +103,6 @@ static void see(value_range *range, double value)
     range->n++;
 }
 
-static void see_quantised(value_range *range, const drove_quant *q, size_t row)
-{
-    drove_quant_walk walk = drove__quant_walk(q, row);
-    while (drove__quant_next(q, &walk)) see(range, (double)walk.value);
-}
-
 /* origin: of dense examples; NULL: zeros. */
 static value_range range_of_x(const drove_data *data, const double *origin)
 {
@@ -122,7 +111,8 @@ static value_range range_of_x(const drove_data *data, const double *origin)
     for (size_t i = 0; i < data->n_rows; i++) {
         size_t row = drove__data_row(data, i), at = row * s->n_features;
         if (s->x_kind == DROVE_X_QUANT) {
-            see_quantised(&range, s->quant, row);
+            drove_quant_walk walk = drove__quant_walk(s->quant, row);
+            while (drove__quant_next(s->quant, &walk)) see(&range, (double)walk.value);
             continue;
         }
         if (s->x_kind == DROVE_X_CSR) {
@@ -176,28 +166,6 @@ static int compare_counts(const void *a, const void *b)
     return x->class < y->class ? -1 : 1;
 }
 
-/* Up to CLASSES_SHOWN classes in their order; if there are more, the most and the least
- * frequent. */
-static void print_counts(const drove_storage *s, class_count *count, FILE *stream)
-{
-    char number[DROVE_CLASS_TEXT_SIZE], plain[CLASS_SIZE];
-    size_t n = s->n_classes;
-    const char *what = s->y_kind == DROVE_Y_LABELS ? "labels" : "classes";
-    bool all = n <= CLASSES_SHOWN;
-    fprintf(stream, "%-9s %zu:", what, n);
-    if (!all) qsort(count, n, sizeof *count, compare_counts);
-    for (size_t i = 0; i < n; i++) {
-        if (!all && i == CLASSES_SHOWN / 2) {
-            fprintf(stream, " ...");
-            i = n - CLASSES_SHOWN / 2;
-        }
-        const char *name = drove__class_text(s, count[i].class, number);
-        fprintf(stream, "%s %s (%zu)", i == 0 ? "" : ",",
-                drove__print_plain(name, plain, sizeof plain), count[i].n);
-    }
-    putc('\n', stream);
-}
-
 static drove_status print_classes(const drove_data *data, FILE *stream)
 {
     const drove_storage *s = data->storage;
@@ -215,7 +183,24 @@ static drove_status print_classes(const drove_data *data, FILE *stream)
             count[s->label[k]].n++;
         n_labels += (size_t)(s->label_start[row + 1] - s->label_start[row]);
     }
-    print_counts(s, count, stream);
+    /* Up to CLASSES_SHOWN classes in their order; if there are more, the most and the least
+     * frequent. */
+    char number[DROVE_CLASS_TEXT_SIZE], plain[CLASS_SIZE];
+    size_t n = s->n_classes;
+    const char *what = s->y_kind == DROVE_Y_LABELS ? "labels" : "classes";
+    bool all = n <= CLASSES_SHOWN;
+    fprintf(stream, "%-9s %zu:", what, n);
+    if (!all) qsort(count, n, sizeof *count, compare_counts);
+    for (size_t i = 0; i < n; i++) {
+        if (!all && i == CLASSES_SHOWN / 2) {
+            fprintf(stream, " ...");
+            i = n - CLASSES_SHOWN / 2;
+        }
+        const char *name = drove__class_text(s, count[i].class, number);
+        fprintf(stream, "%s %s (%zu)", i == 0 ? "" : ",",
+                drove__print_plain(name, plain, sizeof plain), count[i].n);
+    }
+    putc('\n', stream);
     if (s->y_kind == DROVE_Y_LABELS) {
         fprintf(stream, "labelling %zu, %.4g a row\n", n_labels,
                 (double)n_labels / (double)data->n_rows);
@@ -249,22 +234,6 @@ static void print_value(const drove_data *data, size_t which, FILE *stream)
             sqrt(squares / (double)range.n));
 }
 
-static void print_values(const drove_data *data, FILE *stream)
-{
-    for (size_t k = 0; k < drove__storage_n_values(data->storage); k++)
-        print_value(data, k, stream);
-}
-
-static void print_weights(const drove_data *data, FILE *stream)
-{
-    value_range range = {0};
-    if (data->storage->weight == NULL) return;
-    for (size_t i = 0; i < data->n_rows; i++)
-        see(&range, (double)data->storage->weight[drove__data_row(data, i)]);
-    fprintf(stream, "weights   %g to %g, mean %.6g, %zu of them 0\n", range.least, range.most,
-            range.sum / (double)range.n, range.n_zero);
-}
-
 drove_status drove_data_print_info(const drove_data *data, FILE *stream)
 {
     DROVE_GIVEN(data);
@@ -285,9 +254,17 @@ drove_status drove_data_print_info(const drove_data *data, FILE *stream)
                 facts.mirror ? ", half of them mirrored" : "");
     }
     DROVE_TRY(print_x(data, &facts, stream));
-    if (data->storage->y_kind == DROVE_Y_VALUE) print_values(data, stream);
-    else DROVE_TRY(print_classes(data, stream));
-    print_weights(data, stream);
+    if (data->storage->y_kind == DROVE_Y_VALUE) {
+        for (size_t k = 0; k < drove__storage_n_values(data->storage); k++)
+            print_value(data, k, stream);
+    } else DROVE_TRY(print_classes(data, stream));
+    value_range range = {0};
+    if (data->storage->weight != NULL) {
+        for (size_t i = 0; i < data->n_rows; i++)
+            see(&range, (double)data->storage->weight[drove__data_row(data, i)]);
+        fprintf(stream, "weights   %g to %g, mean %.6g, %zu of them 0\n", range.least, range.most,
+                range.sum / (double)range.n, range.n_zero);
+    }
     if (facts.notes[0] != '\0') {
         char notes[2 * sizeof data->storage->notes];
         fprintf(stream, "notes     %s\n", drove__print_plain(facts.notes, notes, sizeof notes));

@@ -64,23 +64,6 @@ drove_status drove__origin_copy(const drove_storage *from, drove_storage *to)
     return copy(from->y_origin, drove__storage_n_values(from), &to->y_origin);
 }
 
-/* Numbers that the storage may write to. */
-static drove_status own_examples(drove_storage *s)
-{
-    const size_t n = s->n_rows * s->n_features;
-    if (s->x_kind == DROVE_X_F32 && s->arrays == NULL) return DROVE_OK;
-    float *x = drove__alloc(n, sizeof *x);
-    if (x == NULL) return drove__fail_nomem("examples", n * sizeof *x);
-    for (size_t i = 0; i < n; i++) x[i] = s->x_kind == DROVE_X_U8 ? (float)s->x_u8[i] : s->x_f32[i];
-    if (s->arrays == NULL) drove__free(s->x_u8);
-    else drove__named_release(s->arrays);
-    s->arrays = NULL;
-    s->x_u8 = NULL;
-    s->x_f32 = x;
-    s->x_kind = DROVE_X_F32;
-    return DROVE_OK;
-}
-
 /* value[n_rows][n_columns] of one origin becomes that of another one. */
 static void move_values(float *value, size_t n_rows, size_t n_columns, const double *from,
                         const double *to)
@@ -98,7 +81,20 @@ drove_status drove__origin_match(const drove_storage *train, drove_storage *test
 {
     const bool is_dense = test->x_kind == DROVE_X_F32 || test->x_kind == DROVE_X_U8;
     if (is_dense && (train->x_origin != NULL || test->x_origin != NULL)) {
-        DROVE_TRY(own_examples(test));
+        /* Numbers that the storage may write to. */
+        const size_t n = test->n_rows * test->n_features;
+        if (test->x_kind != DROVE_X_F32 || test->arrays != NULL) {
+            float *x = drove__alloc(n, sizeof *x);
+            if (x == NULL) return drove__fail_nomem("examples", n * sizeof *x);
+            for (size_t i = 0; i < n; i++)
+                x[i] = test->x_kind == DROVE_X_U8 ? (float)test->x_u8[i] : test->x_f32[i];
+            if (test->arrays == NULL) drove__free(test->x_u8);
+            else drove__named_release(test->arrays);
+            test->arrays = NULL;
+            test->x_u8 = NULL;
+            test->x_f32 = x;
+            test->x_kind = DROVE_X_F32;
+        }
         move_values(test->x_f32, test->n_rows, test->n_features, test->x_origin, train->x_origin);
         free(test->x_origin);
         test->x_origin = NULL;
@@ -122,17 +118,6 @@ void drove__origin_restore_values(drove_storage *s)
     s->y_origin = NULL;
 }
 
-/* Of sparse tables every number is centred, and stays so. */
-static void add_centres(const drove_schema *schema, double *origin)
-{
-    for (size_t i = 0; i < schema->n_columns; i++) {
-        const drove_column *c = &schema->column[i];
-        if (!drove__column_is_used(c) || c->centre == 0) continue;
-        origin[c->first_feature] += c->centre;
-        if (c->type == DROVE_COLUMN_DATE) origin[c->first_feature + 1] += drove__year_centre(c);
-    }
-}
-
 drove_status drove__origin_all(const drove_storage *s, double **out)
 {
     *out = NULL;
@@ -144,7 +129,15 @@ drove_status drove__origin_all(const drove_storage *s, double **out)
     double *origin = calloc(s->n_features, sizeof *origin);
     if (origin == NULL) return drove__fail_nomem("features", s->n_features * sizeof *origin);
     if (s->x_origin != NULL) memcpy(origin, s->x_origin, s->n_features * sizeof *origin);
-    if (is_table) add_centres(s->schema, origin);
+    if (is_table) {
+        /* Of sparse tables every number is centred, and stays so. */
+        for (size_t i = 0; i < s->schema->n_columns; i++) {
+            const drove_column *c = &s->schema->column[i];
+            if (!drove__column_is_used(c) || c->centre == 0) continue;
+            origin[c->first_feature] += c->centre;
+            if (c->type == DROVE_COLUMN_DATE) origin[c->first_feature + 1] += drove__year_centre(c);
+        }
+    }
     *out = origin;
     return DROVE_OK;
 }

@@ -296,25 +296,21 @@ static drove_status check_options(const source *from, const drove_quant_options 
                        (double)opt->scale);
 }
 
-/* Refuses options that ask for another format than the view has. */
-static drove_status check_format(const drove_quant *q, const drove_quant_options *opt)
-{
-    if (q->number != opt->number || q->index_bits != opt->index_bits) {
-        return drove__fail(DROVE_E_DATA, "the data are quantised already: expected %s, found %s",
-                           drove__quant_name(opt->number, opt->index_bits),
-                           drove__quant_name(q->number, q->index_bits));
-    }
-    if (opt->scale == 0 || opt->scale == q->scale) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "the data are quantised already: expected scale %g, found %g",
-                       (double)opt->scale, (double)q->scale);
-}
-
 static drove_status take_quantised(const source *from, const drove_quant_options *opt,
                                    drove_quant **out)
 {
     drove_quant *q = from->s->quant;
     size_t n = from->data->n_rows;
-    DROVE_TRY(check_format(q, opt));
+    /* Refuses options that ask for another format than the view has. */
+    if (q->number != opt->number || q->index_bits != opt->index_bits) {
+        return drove__fail(DROVE_E_DATA, "the data are quantised already: expected %s, found %s",
+                           drove__quant_name(opt->number, opt->index_bits),
+                           drove__quant_name(q->number, q->index_bits));
+    }
+    if (opt->scale != 0 && opt->scale != q->scale)
+        return drove__fail(DROVE_E_DATA,
+                           "the data are quantised already: expected scale %g, found %g",
+                           (double)opt->scale, (double)q->scale);
     if (from->order == NULL && from->data->row == NULL) {
         /* Relaxed: the storage holds a reference, so the count cannot reach 0 meanwhile. */
         atomic_fetch_add_explicit(&q->n_users, 1, memory_order_relaxed);

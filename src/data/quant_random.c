@@ -153,7 +153,7 @@ static void fill_row(drove_quant *q, size_t n_stored, uint64_t seed, size_t row)
     }
 }
 
-static drove_status allocate_pairs(drove_quant *q, size_t n_stored, uint64_t seed)
+static drove_status fill_sparse(drove_quant *q, size_t n_stored, uint64_t seed)
 {
     /* parts of n / n_stored features: neighbours are at most twice that apart */
     bool fits = drove__index_most(q->index_bits) == 0 ||
@@ -169,13 +169,8 @@ static drove_status allocate_pairs(drove_quant *q, size_t n_stored, uint64_t see
     size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
     q->value = drove__alloc((size_t)q->n_stored, size_bytes);
     q->index = drove__alloc((size_t)q->n_stored, index_bytes);
-    if (q->value != NULL && q->index != NULL) return DROVE_OK;
-    return drove__fail_nomem("random data", (size_t)q->n_stored * (size_bytes + index_bytes));
-}
-
-static drove_status fill_sparse(drove_quant *q, size_t n_stored, uint64_t seed)
-{
-    DROVE_TRY(allocate_pairs(q, n_stored, seed));
+    if (q->value == NULL || q->index == NULL)
+        return drove__fail_nomem("random data", (size_t)q->n_stored * (size_bytes + index_bytes));
     stream s = start(seed, 0);
     fill_numbers(q->number, &s, q->value, (size_t)q->n_stored);
     for (size_t i = 0; i < q->n_rows; i++) fill_row(q, n_stored, seed, i);

@@ -137,28 +137,6 @@ static drove_status allocate(drove_quant *to, const drove_quant *q, const uint32
     return drove__fail_nomem("quantised data", (size_t)to->n_stored * (size_bytes + index_bytes));
 }
 
-static void copy_dense(drove_quant *to, const drove_quant *q, const uint32_t *row)
-{
-    for (size_t i = 0; i < to->n_rows; i++)
-        memcpy((char *)to->value + i * q->row_bytes, (const char *)q->value + row[i] * q->row_bytes,
-               q->row_bytes);
-}
-
-static void copy_sparse(drove_quant *to, const drove_quant *q, const uint32_t *row)
-{
-    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
-    for (size_t i = 0; i < to->n_rows; i++) {
-        size_t n = (size_t)row_pairs(q, row[i]);
-        memcpy((char *)to->value + to->row_start[i] * size_bytes,
-               (const char *)q->value + q->row_start[row[i]] * size_bytes, n * size_bytes);
-        memcpy((char *)to->index + to->row_start[i] * index_bytes,
-               (const char *)q->index + q->row_start[row[i]] * index_bytes, n * index_bytes);
-        drove_quant_walk walk = drove__quant_walk(q, row[i]);
-        while (drove__quant_next(q, &walk)) n--;
-        to->n_bridges += n;
-    }
-}
-
 drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t n_rows,
                                drove_quant **out)
 {
@@ -178,23 +156,28 @@ drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t
         drove__quant_release(to);
         return status;
     }
-    if (q->index_bits == 0) copy_dense(to, q, row);
-    else copy_sparse(to, q, row);
+    if (q->index_bits == 0) {
+        for (size_t i = 0; i < to->n_rows; i++)
+            memcpy((char *)to->value + i * q->row_bytes,
+                   (const char *)q->value + row[i] * q->row_bytes, q->row_bytes);
+    } else {
+        size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
+        for (size_t i = 0; i < to->n_rows; i++) {
+            size_t n = (size_t)row_pairs(q, row[i]);
+            memcpy((char *)to->value + to->row_start[i] * size_bytes,
+                   (const char *)q->value + q->row_start[row[i]] * size_bytes, n * size_bytes);
+            memcpy((char *)to->index + to->row_start[i] * index_bytes,
+                   (const char *)q->index + q->row_start[row[i]] * index_bytes, n * index_bytes);
+            drove_quant_walk walk = drove__quant_walk(q, row[i]);
+            while (drove__quant_next(q, &walk)) n--;
+            to->n_bridges += n;
+        }
+    }
     *out = to;
     return DROVE_OK;
 }
 
 /* ---- checking ---- */
-
-static bool has_bad_nibble(const void *value, size_t n)
-{
-    bool is_bad = false;
-    for (size_t i = 0; i < n + n % 2; i++) {
-        int32_t number = drove__nibble_at(value, i);
-        is_bad |= number < -drove__number_most(DROVE_I4) || (i == n && number != 0);
-    }
-    return is_bad;
-}
 
 /* Whether any of the n numbers cannot come from quantisation.  Each loop sums in the width of its
  * numbers, so that it vectorises. */
@@ -206,7 +189,14 @@ static bool has_bad_number(const drove_quant *q, const void *value, size_t n)
     uint8_t bad8 = 0;
     uint16_t bad16 = 0;
     uint32_t bad32 = 0;
-    if (q->number == DROVE_I4) return has_bad_nibble(value, n);
+    if (q->number == DROVE_I4) {
+        bool is_bad = false;
+        for (size_t i = 0; i < n + n % 2; i++) {
+            int32_t number = drove__nibble_at(value, i);
+            is_bad |= number < -drove__number_most(DROVE_I4) || (i == n && number != 0);
+        }
+        return is_bad;
+    }
     if (q->number == DROVE_I8) {
         for (size_t i = 0; i < n; i++) bad8 |= i8[i] == INT8_MIN;
     } else if (q->number == DROVE_I16) {
@@ -234,33 +224,27 @@ static drove_status check_dense(const drove_quant *q, const drove_quant_span *sp
     return DROVE_OK;
 }
 
-static drove_status check_pairs(const drove_quant *q, size_t row, const drove_quant_span *span)
-{
-    const size_t shown = span->shown + (row - span->first) + 1;
-    uint32_t most = drove__index_most(q->index_bits);
-    uint64_t first = q->row_start[row], place = 0;
-    for (uint64_t at = first; at < q->row_start[row + 1]; at++) {
-        uint64_t last = place, step = index_at(q, at);
-        place = most > 0 ? place + step : step;
-        if (place >= span->n_features) {
-            return drove__fail(DROVE_E_DATA, "%s: row %zu: feature %llu is not below %zu",
-                               span->where, shown, (unsigned long long)place, span->n_features);
-        }
-        if (at > first && place <= last) {
-            return drove__fail(DROVE_E_DATA, "%s: row %zu: feature numbers do not ascend",
-                               span->where, shown);
-        }
-    }
-    return DROVE_OK;
-}
-
 static drove_status check_sparse(const drove_quant *q, const drove_quant_span *span)
 {
     const size_t size_bytes = drove__number_size(q->number);
     for (size_t i = 0; i < span->n; i++) {
         const size_t row = span->first + i;
         const uint64_t begin = q->row_start[row];
-        DROVE_TRY(check_pairs(q, row, span));
+        const size_t shown = span->shown + (row - span->first) + 1;
+        uint32_t most = drove__index_most(q->index_bits);
+        uint64_t first = q->row_start[row], place = 0;
+        for (uint64_t at = first; at < q->row_start[row + 1]; at++) {
+            uint64_t last = place, step = index_at(q, at);
+            place = most > 0 ? place + step : step;
+            if (place >= span->n_features) {
+                return drove__fail(DROVE_E_DATA, "%s: row %zu: feature %llu is not below %zu",
+                                   span->where, shown, (unsigned long long)place, span->n_features);
+            }
+            if (at > first && place <= last) {
+                return drove__fail(DROVE_E_DATA, "%s: row %zu: feature numbers do not ascend",
+                                   span->where, shown);
+            }
+        }
         if (has_bad_number(q, (const char *)q->value + begin * size_bytes,
                            (size_t)(q->row_start[row + 1] - begin)))
             return fail_number(span->where, span->shown + i);
@@ -282,20 +266,17 @@ drove_status drove__quant_check_rows(const drove_quant *q, const drove_quant_spa
     return q->index_bits == 0 ? check_dense(q, span) : check_sparse(q, span);
 }
 
-static drove_status check_starts(const drove_quant *q, const char *where)
-{
-    bool is_bad = q->row_start[0] != 0 || q->row_start[q->n_rows] != q->n_stored;
-    for (size_t row = 0; row < q->n_rows; row++)
-        is_bad |= q->row_start[row] > q->row_start[row + 1];
-    if (!is_bad) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: the starts of the rows do not ascend", where);
-}
-
 drove_status drove__quant_check(const drove_quant *q, size_t n_features, const char *where)
 {
     const drove_quant_span all = {.n = q->n_rows, .n_features = n_features, .where = where};
     DROVE_TRY(drove__quant_check_scale(q, where));
-    if (q->index_bits != 0) DROVE_TRY(check_starts(q, where));
+    if (q->index_bits != 0) {
+        bool is_bad = q->row_start[0] != 0 || q->row_start[q->n_rows] != q->n_stored;
+        for (size_t row = 0; row < q->n_rows; row++)
+            is_bad |= q->row_start[row] > q->row_start[row + 1];
+        if (is_bad)
+            return drove__fail(DROVE_E_DATA, "%s: the starts of the rows do not ascend", where);
+    }
     return drove__quant_check_rows(q, &all);
 }
 

@@ -108,65 +108,53 @@ static drove_status fit_standard(drove_data *data)
     return DROVE_OK;
 }
 
-/* Floats: the smallest value of each feature into shift, the largest into factor. */
-static void find_range(drove_data *data)
-{
-    const drove_storage *s = data->storage;
-    size_t n = s->n_features;
-    for (size_t f = 0; f < n; f++) {
-        data->shift[f] = INFINITY;
-        data->factor[f] = -INFINITY;
-    }
-    for (size_t i = 0; i < data->n_rows; i++) {
-        const float *x = s->x_f32 + drove__data_row(data, i) * n;
-        for (size_t f = 0; f < n; f++) {
-            data->shift[f] = x[f] < data->shift[f] ? x[f] : data->shift[f];
-            data->factor[f] = x[f] > data->factor[f] ? x[f] : data->factor[f];
-        }
-    }
-}
-
-/* The factor of the n features at `first`, from the range of each; of_all: from the range that all
- * of them share. */
-static void finish_range(drove_data *data, size_t first, size_t n, bool of_all)
-{
-    float *shift = data->shift + first, *factor = data->factor + first;
-    double low = INFINITY, high = -INFINITY;
-    for (size_t f = 0; f < n; f++) {
-        if ((double)shift[f] < low) low = (double)shift[f];
-        if ((double)factor[f] > high) high = (double)factor[f];
-    }
-    for (size_t f = 0; f < n; f++) {
-        factor[f] = inverse(of_all ? high - low : (double)factor[f] - (double)shift[f]);
-    }
-}
-
-static void fit_largest(drove_data *data)
-{
-    const drove_storage *s = data->storage;
-    for (size_t i = 0; i < data->n_rows; i++) {
-        size_t row = drove__data_row(data, i);
-        for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
-            float size = s->value != NULL ? fabsf(s->value[k]) : 1.0f;
-            float *largest = &data->factor[s->index[k]];
-            if (size > *largest) *largest = size;
-        }
-    }
-    for (size_t f = 0; f < s->n_features; f++) data->factor[f] = inverse((double)data->factor[f]);
-}
-
 /* The factor of unit and its shift; of_channels: one range per channel. */
 static void fit_unit(drove_data *data, bool of_channels)
 {
     const drove_storage *s = data->storage;
     if (s->x_kind == DROVE_X_CSR) {
-        fit_largest(data);
+        for (size_t i = 0; i < data->n_rows; i++) {
+            size_t row = drove__data_row(data, i);
+            for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
+                float size = s->value != NULL ? fabsf(s->value[k]) : 1.0f;
+                float *largest = &data->factor[s->index[k]];
+                if (size > *largest) *largest = size;
+            }
+        }
+        for (size_t f = 0; f < s->n_features; f++)
+            data->factor[f] = inverse((double)data->factor[f]);
     } else if (s->x_kind == DROVE_X_U8) {
         for (size_t f = 0; f < s->n_features; f++) data->factor[f] = 1.0f / 255.0f;
     } else {
         size_t n_parts = of_channels ? s->channels : 1, n = s->n_features / n_parts;
-        find_range(data);
-        for (size_t c = 0; c < n_parts; c++) finish_range(data, c * n, n, of_channels);
+        /* Floats: the smallest value of each feature into shift, the largest into factor. */
+        size_t n_all = s->n_features;
+        for (size_t f = 0; f < n_all; f++) {
+            data->shift[f] = INFINITY;
+            data->factor[f] = -INFINITY;
+        }
+        for (size_t i = 0; i < data->n_rows; i++) {
+            const float *x = s->x_f32 + drove__data_row(data, i) * n_all;
+            for (size_t f = 0; f < n_all; f++) {
+                data->shift[f] = x[f] < data->shift[f] ? x[f] : data->shift[f];
+                data->factor[f] = x[f] > data->factor[f] ? x[f] : data->factor[f];
+            }
+        }
+        for (size_t c = 0; c < n_parts; c++) {
+            /* The factor of the n features at `first`, from the range of each; of_all: from the
+             * range that all of them share. */
+            size_t first = c * n;
+            float *shift = data->shift + first, *factor = data->factor + first;
+            double low = INFINITY, high = -INFINITY;
+            for (size_t f = 0; f < n; f++) {
+                if ((double)shift[f] < low) low = (double)shift[f];
+                if ((double)factor[f] > high) high = (double)factor[f];
+            }
+            for (size_t f = 0; f < n; f++) {
+                factor[f] =
+                    inverse(of_channels ? high - low : (double)factor[f] - (double)shift[f]);
+            }
+        }
     }
 }
 
@@ -180,23 +168,6 @@ static bool is_of_channels(drove_scaling scaling)
 static bool is_mean(drove_scaling scaling)
 {
     return scaling >= DROVE_SCALE_MEAN;
-}
-
-static drove_status check_mean(const drove_data *data)
-{
-    const drove_storage *s = data->storage;
-    const char *word = drove__scaling_name(data->scaling);
-    if (drove__storage_is_sparse(s)) {
-        return drove__fail(DROVE_E_ARG,
-                           "?scale=%s: would make the zeros of sparse data non-zero; expected "
-                           "none, unit or standard",
-                           word);
-    }
-    if (is_of_channels(data->scaling) && s->channels == 0) {
-        return drove__fail(DROVE_E_ARG,
-                           "?scale=%s: expected images, found examples without a shape", word);
-    }
-    return DROVE_OK;
 }
 
 /* value[f] of a channel's pixels becomes their mean. */
@@ -251,17 +222,6 @@ static drove_status fit(drove_data *data)
     return DROVE_OK;
 }
 
-/* Features of a table that are 0 or 1 stay so. */
-static void keep_binary(drove_data *data)
-{
-    const drove_schema *schema = data->storage->schema;
-    for (size_t f = 0; schema != NULL && f < data->storage->n_features; f++) {
-        if (!drove__schema_is_binary(schema, f)) continue;
-        data->shift[f] = 0.0f;
-        data->factor[f] = 1.0f;
-    }
-}
-
 /* Is some stored |x| of the view above 1?  Values that others have normalised stay as they are. */
 static bool exceeds_one(const drove_data *data)
 {
@@ -293,10 +253,28 @@ drove_status drove__scale_fit(drove_data *data)
     if (data->scaling == DROVE_SCALE_NONE) return DROVE_OK;
     if (data->scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_CSR && s->value == NULL)
         return DROVE_OK;
-    if (is_mean(data->scaling)) DROVE_TRY(check_mean(data));
+    if (is_mean(data->scaling)) {
+        const char *word = drove__scaling_name(data->scaling);
+        if (drove__storage_is_sparse(s)) {
+            return drove__fail(DROVE_E_ARG,
+                               "?scale=%s: would make the zeros of sparse data non-zero; expected "
+                               "none, unit or standard",
+                               word);
+        }
+        if (is_of_channels(data->scaling) && s->channels == 0) {
+            return drove__fail(DROVE_E_ARG,
+                               "?scale=%s: expected images, found examples without a shape", word);
+        }
+    }
     DROVE_TRY(allocate(data));
     DROVE_TRY(fit(data));
-    keep_binary(data);
+    /* Features of a table that are 0 or 1 stay so. */
+    const drove_schema *schema = data->storage->schema;
+    for (size_t f = 0; schema != NULL && f < data->storage->n_features; f++) {
+        if (!drove__schema_is_binary(schema, f)) continue;
+        data->shift[f] = 0.0f;
+        data->factor[f] = 1.0f;
+    }
     return DROVE_OK;
 }
 

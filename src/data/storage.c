@@ -257,30 +257,6 @@ static drove_status check_y(const drove_storage *s, const char *where)
     return DROVE_OK;
 }
 
-/* A model file holds the names of classes, and is UTF-8. */
-static drove_status check_names(const drove_storage *s, const char *where)
-{
-    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) {
-        const char *name = s->class_name[i];
-        if (drove__is_utf8(name, strlen(name))) continue;
-        return drove__fail(DROVE_E_DATA, "%s: expected names of classes in UTF-8, found \"%.60s\"",
-                           where, name);
-    }
-    return DROVE_OK;
-}
-
-static drove_status check_weights(const drove_storage *s, const char *where)
-{
-    if (s->weight == NULL) return DROVE_OK;
-    for (size_t row = 0; row < s->n_rows; row++) {
-        if (isfinite(s->weight[row]) && s->weight[row] >= 0.0f) continue;
-        return drove__fail(DROVE_E_DATA,
-                           "%s: row %zu: expected a finite weight that is not negative, found %g",
-                           where, row + 1, (double)s->weight[row]);
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__storage_check_description(const drove_storage *storage, const char *where)
 {
     if (storage->n_rows == 0) return drove__fail(DROVE_E_DATA, "%s: holds no example", where);
@@ -290,13 +266,28 @@ drove_status drove__storage_check_description(const drove_storage *storage, cons
     }
     if (storage->n_features == 0)
         return drove__fail(DROVE_E_DATA, "%s: its examples have no feature", where);
-    return check_names(storage, where);
+    /* A model file holds the names of classes, and is UTF-8. */
+    for (size_t i = 0; storage->class_name != NULL && i < storage->n_classes; i++) {
+        const char *name = storage->class_name[i];
+        if (drove__is_utf8(name, strlen(name))) continue;
+        return drove__fail(DROVE_E_DATA, "%s: expected names of classes in UTF-8, found \"%.60s\"",
+                           where, name);
+    }
+    return DROVE_OK;
 }
 
 drove_status drove__storage_check(const drove_storage *storage, const char *where)
 {
     DROVE_TRY(drove__storage_check_description(storage, where));
     DROVE_TRY(check_x(storage, where));
-    DROVE_TRY(check_weights(storage, where));
+    if (storage->weight != NULL) {
+        for (size_t row = 0; row < storage->n_rows; row++) {
+            if (isfinite(storage->weight[row]) && storage->weight[row] >= 0.0f) continue;
+            return drove__fail(
+                DROVE_E_DATA,
+                "%s: row %zu: expected a finite weight that is not negative, found %g", where,
+                row + 1, (double)storage->weight[row]);
+        }
+    }
     return check_y(storage, where);
 }

@@ -6,19 +6,6 @@
 
 #include <stdlib.h>
 
-/* A generator needs no file, so only the machine limits what a spec may ask for. */
-static drove_status check_memory(const drove_spec *spec, const drove_synth_size *size)
-{
-    double of_stored = size->x_kind == DROVE_X_U8 ? 1 : size->x_kind == DROVE_X_F32 ? 4 : 8;
-    double n_stored = size->x_kind == DROVE_X_CSR ? (double)size->n_stored
-                                                  : (double)size->n_rows * (double)size->n_features;
-    double needed = n_stored * of_stored + 12.0 * (double)size->n_rows;
-    double machine = (double)drove__memory_most();
-    if (machine <= 0 || needed <= machine) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "%s:%s: these data need %.1f GiB, this machine has %.1f GiB",
-                       spec->name, spec->arg[0], needed / (1 << 30), machine / (1 << 30));
-}
-
 static drove_status allocate(const drove_synth_size *size, drove_storage *s)
 {
     size_t n = s->n_rows * s->n_features;
@@ -35,7 +22,16 @@ drove_status drove__synth_create(const drove_spec *spec, const drove_synth_size 
                                  size_t n_classes, drove_storage **out)
 {
     drove_storage *s;
-    DROVE_TRY(check_memory(spec, size));
+    /* A generator needs no file, so only the machine limits what a spec may ask for. */
+    double of_stored = size->x_kind == DROVE_X_U8 ? 1 : size->x_kind == DROVE_X_F32 ? 4 : 8;
+    double n_stored = size->x_kind == DROVE_X_CSR ? (double)size->n_stored
+                                                  : (double)size->n_rows * (double)size->n_features;
+    double needed = n_stored * of_stored + 12.0 * (double)size->n_rows;
+    double machine = (double)drove__memory_most();
+    if (machine > 0 && needed > machine)
+        return drove__fail(DROVE_E_ARG,
+                           "%s:%s: these data need %.1f GiB, this machine has %.1f GiB", spec->name,
+                           spec->arg[0], needed / (1 << 30), machine / (1 << 30));
     DROVE_TRY(drove__storage_create(&s));
     s->n_rows = (size_t)size->n_rows;
     s->n_features = (size_t)size->n_features;

@@ -88,12 +88,6 @@ static affine draw_affine(drove_rng *rng)
     return out;
 }
 
-static point map_point(const affine *map, point p)
-{
-    return (point){map->xx * p.x + map->xy * p.y + map->x0,
-                   map->yx * p.x + map->yy * p.y + map->y0};
-}
-
 /* Catmull-Rom curve from b to c at t in [0, 1]; a and d are the points before and after. */
 static float curve_at(float a, float b, float c, float d, float t)
 {
@@ -132,7 +126,8 @@ static void draw_digit(drove_rng *rng, unsigned digit, drawing *out)
         for (unsigned j = 0; j < stroke->n_points; j++) {
             point moved = {(float)stroke->point[j][0] / 100.0f - 0.5f + normal(rng, wobble),
                            (float)stroke->point[j][1] / 100.0f - 0.5f + normal(rng, wobble)};
-            p[j] = map_point(&map, moved);
+            p[j] = (point){map.xx * moved.x + map.xy * moved.y + map.x0,
+                           map.yx * moved.x + map.yy * moved.y + map.y0};
         }
         add_stroke(out, p, stroke->n_points, stroke->curved);
     }
@@ -195,18 +190,6 @@ static void ink_pixels(const drawing *digit, drove_rng *rng, uint8_t image[PIXEL
 
 /* ---- the data set ---- */
 
-static void make_images(drove_storage *s, uint64_t seed, uint64_t part)
-{
-    for (size_t i = 0; i < s->n_rows; i++) {
-        drove_rng rng;
-        drawing digit;
-        drove__rng_seed(&rng, seed, DROVE_RNG_SYNTH, part | i);
-        s->y_class[i] = (int32_t)drove__rng_below(&rng, DIGITS);
-        draw_digit(&rng, (unsigned)s->y_class[i], &digit);
-        ink_pixels(&digit, &rng, s->x_u8 + i * PIXELS);
-    }
-}
-
 typedef struct settings {
     uint64_t n, n_test, seed;
 } settings;
@@ -231,7 +214,14 @@ static drove_status read_digits(const drove_spec *spec, int part, const drove_sh
     DROVE_TRY(drove__synth_create(spec, &size, DIGITS, &s));
     s->channels = 1;
     s->height = s->width = SIDE;
-    make_images(s, set.seed, part == 1 ? TEST_PART : 0);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        drove_rng rng;
+        drawing digit;
+        drove__rng_seed(&rng, set.seed, DROVE_RNG_SYNTH, (part == 1 ? TEST_PART : 0) | i);
+        s->y_class[i] = (int32_t)drove__rng_below(&rng, DIGITS);
+        draw_digit(&rng, (unsigned)s->y_class[i], &digit);
+        ink_pixels(&digit, &rng, s->x_u8 + i * PIXELS);
+    }
     *out = s;
     return DROVE_OK;
 }

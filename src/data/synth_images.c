@@ -39,16 +39,6 @@ static void draw_profile(float centre, float radius, size_t n, float *profile)
     }
 }
 
-static void draw_blobs(drove_rng *rng, blob blobs[BLOBS])
-{
-    for (size_t i = 0; i < BLOBS; i++) {
-        blobs[i].x = uniform(rng, 0, 1);
-        blobs[i].y = uniform(rng, 0, 1);
-        blobs[i].radius = uniform(rng, 0.08f, 0.25f);
-        for (size_t c = 0; c < CHANNELS; c++) blobs[i].colour[c] = uniform(rng, -0.5f, 0.5f);
-    }
-}
-
 /* picture[CHANNELS][height][width] of a class, values around 0.5.  A blob is the product of two
  * profiles, [BLOBS][width] and [BLOBS][height] in `profile`: that needs few exponentials. */
 static void draw_class(uint64_t seed, uint64_t class, size_t height, size_t width, float *profile,
@@ -58,7 +48,12 @@ static void draw_class(uint64_t seed, uint64_t class, size_t height, size_t widt
     blob blobs[BLOBS];
     float *across = profile, *down = profile + BLOBS * width;
     drove__rng_seed(&rng, seed, DROVE_RNG_SYNTH, CLASS_PART | class);
-    draw_blobs(&rng, blobs);
+    for (size_t i = 0; i < BLOBS; i++) {
+        blobs[i].x = uniform(&rng, 0, 1);
+        blobs[i].y = uniform(&rng, 0, 1);
+        blobs[i].radius = uniform(&rng, 0.08f, 0.25f);
+        for (size_t c = 0; c < CHANNELS; c++) blobs[i].colour[c] = uniform(&rng, -0.5f, 0.5f);
+    }
     for (size_t i = 0; i < BLOBS; i++) {
         draw_profile(blobs[i].x, blobs[i].radius, width, across + i * width);
         draw_profile(blobs[i].y, blobs[i].radius, height, down + i * height);
@@ -107,39 +102,12 @@ static size_t begin_image(uint64_t seed, uint64_t part, size_t i, size_t n_class
     return (size_t)drove__rng_below(rng, n_classes);
 }
 
-/* order[n_rows]: the rows by class; end[c]: the end of class c in it. */
-static void sort_rows(const drove_storage *s, size_t *end, uint32_t *order)
-{
-    for (size_t i = 0; i < s->n_rows; i++) end[s->y_class[i]]++;
-    for (size_t c = 1; c < s->n_classes; c++) end[c] += end[c - 1];
-    for (size_t i = s->n_rows; i-- > 0;) order[--end[s->y_class[i]]] = (uint32_t)i;
-    for (size_t c = 0; c + 1 < s->n_classes; c++) end[c] = end[c + 1];
-    end[s->n_classes - 1] = s->n_rows;
-}
-
 typedef struct scratch { /* for the pictures */
     size_t *end;         /* [n_classes] */
     uint32_t *order;     /* [n_rows] */
     float *profile;      /* [BLOBS][height + width] */
     float *picture;      /* [n_features] of one class */
 } scratch;
-
-/* Class by class, so that only one picture exists at a time. */
-static void draw_rows(const scratch *e, drove_storage *s, uint64_t seed, uint64_t part)
-{
-    drove_rng rng;
-    for (size_t i = 0; i < s->n_rows; i++)
-        s->y_class[i] = (int32_t)begin_image(seed, part, i, s->n_classes, &rng);
-    sort_rows(s, e->end, e->order);
-    for (size_t c = 0, k = 0; c < s->n_classes; c++) {
-        if (k < e->end[c]) draw_class(seed, c, s->height, s->width, e->profile, e->picture);
-        for (; k < e->end[c]; k++) {
-            size_t i = e->order[k];
-            (void)begin_image(seed, part, i, s->n_classes, &rng);
-            draw_image(&rng, e->picture, s->height, s->width, s->x_u8 + i * s->n_features);
-        }
-    }
-}
 
 static drove_status draw(drove_storage *s, uint64_t seed, uint64_t part)
 {
@@ -148,7 +116,26 @@ static drove_status draw(drove_storage *s, uint64_t seed, uint64_t part)
                  .profile = drove__grow(NULL, BLOBS * (s->height + s->width), sizeof *e.profile),
                  .picture = drove__grow(NULL, s->n_features, sizeof *e.picture)};
     bool is_there = e.end != NULL && e.order != NULL && e.profile != NULL && e.picture != NULL;
-    if (is_there) draw_rows(&e, s, seed, part);
+    if (is_there) {
+        /* Class by class, so that only one picture exists at a time. */
+        drove_rng rng;
+        for (size_t i = 0; i < s->n_rows; i++)
+            s->y_class[i] = (int32_t)begin_image(seed, part, i, s->n_classes, &rng);
+        /* order[n_rows]: the rows by class; end[c]: the end of class c in it. */
+        for (size_t i = 0; i < s->n_rows; i++) e.end[s->y_class[i]]++;
+        for (size_t c = 1; c < s->n_classes; c++) e.end[c] += e.end[c - 1];
+        for (size_t i = s->n_rows; i-- > 0;) e.order[--e.end[s->y_class[i]]] = (uint32_t)i;
+        for (size_t c = 0; c + 1 < s->n_classes; c++) e.end[c] = e.end[c + 1];
+        e.end[s->n_classes - 1] = s->n_rows;
+        for (size_t c = 0, k = 0; c < s->n_classes; c++) {
+            if (k < e.end[c]) draw_class(seed, c, s->height, s->width, e.profile, e.picture);
+            for (; k < e.end[c]; k++) {
+                size_t i = e.order[k];
+                (void)begin_image(seed, part, i, s->n_classes, &rng);
+                draw_image(&rng, e.picture, s->height, s->width, s->x_u8 + i * s->n_features);
+            }
+        }
+    }
     free(e.end);
     free(e.order);
     free(e.profile);

@@ -46,16 +46,6 @@ static int32_t draw_class(drove_rng *rng, double product)
     return drove__rng_uniform(rng) < 1.0 / (1.0 + exp(-product));
 }
 
-static void draw_dense_row(const logistic_model *m, drove_rng *rng, float *x, int32_t *class)
-{
-    double product = 0;
-    for (uint64_t f = 0; f < m->of.d; f++) {
-        x[f] = uniform(rng);
-        product += (double)x[f] * (double)m->w[f];
-    }
-    *class = draw_class(rng, product);
-}
-
 /* Distances between stored elements are geometric, so the cost depends only on the stored ones. */
 static drove_status draw_sparse_row(logistic_model *m, drove_rng *rng, drove_storage *s,
                                     int32_t *class)
@@ -88,7 +78,13 @@ static drove_status draw_rows(logistic_model *m, drove_storage *s)
     for (size_t i = 0; i < s->n_rows; i++) {
         drove__rng_seed(&rng, m->of.seed, DROVE_RNG_SYNTH, m->of.first + i);
         if (s->x_kind == DROVE_X_F32) {
-            draw_dense_row(m, &rng, s->x_f32 + i * s->n_features, &s->y_class[i]);
+            float *x = s->x_f32 + i * s->n_features;
+            double product = 0;
+            for (uint64_t f = 0; f < m->of.d; f++) {
+                x[f] = uniform(&rng);
+                product += (double)x[f] * (double)m->w[f];
+            }
+            s->y_class[i] = draw_class(&rng, product);
         } else {
             DROVE_TRY(draw_sparse_row(m, &rng, s, &s->y_class[i]));
             s->row_start[i + 1] = m->n_stored;

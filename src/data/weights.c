@@ -76,17 +76,6 @@ static size_t class_at(const drove_storage *s, const char *text, size_t *n_name)
     return found;
 }
 
-static drove_status fail_class(const drove_storage *s, const char *text)
-{
-    char number[2][DROVE_CLASS_TEXT_SIZE];
-    return drove__fail(
-        DROVE_E_ARG,
-        "--class-weight: expected balanced, or CLASS=NUMBER joined by commas, with a class of the "
-        "data (%.40s .. %.40s), found \"%.60s\"",
-        drove__class_text(s, 0, number[0]), drove__class_text(s, s->n_classes - 1, number[1]),
-        text);
-}
-
 static drove_status read_weight(const char *text, size_t n, float *out)
 {
     char number[64];
@@ -104,7 +93,15 @@ static drove_status read_list(const drove_storage *s, const char *text, bool *is
     for (size_t c = 0; c < s->n_classes; c++) weight[c] = 1.0f;
     while (true) {
         size_t n_name, c = class_at(s, text, &n_name);
-        if (c == s->n_classes) return fail_class(s, text);
+        if (c == s->n_classes) {
+            char number[2][DROVE_CLASS_TEXT_SIZE];
+            return drove__fail(
+                DROVE_E_ARG,
+                "--class-weight: expected balanced, or CLASS=NUMBER joined by commas, with a "
+                "class of the data (%.40s .. %.40s), found \"%.60s\"",
+                drove__class_text(s, 0, number[0]),
+                drove__class_text(s, s->n_classes - 1, number[1]), text);
+        }
         const char *number = text + n_name + 1;
         size_t n = strcspn(number, ",");
         if (is_given[c])

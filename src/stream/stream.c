@@ -363,23 +363,6 @@ static void make_windows(drove_stream *s, uint64_t seed, uint64_t n_held, uint64
     drove__windows_init(&s->windows, &opt);
 }
 
-static drove_status open_parts(drove_stream *s, const drove_stream_options *opt)
-{
-    const uint64_t n = s->blocks->n_rows / s->blocks->block_rows;
-    uint64_t n_held = 0;
-    if (n < LEAST_BLOCKS)
-        return drove__fail(DROVE_E_SHAPE,
-                           "%s: expected at least %d whole blocks of %zu rows to read from disk, "
-                           "found %llu (of rows:FILE a smaller ?block=BYTES gives more)",
-                           s->blocks->path, LEAST_BLOCKS, s->blocks->block_rows,
-                           (unsigned long long)n);
-    if (opt->held_rows > 0) n_held = choose_blocks(s, opt->memory, opt->held_rows, n);
-    make_windows(s, opt->seed, n_held, 1);
-    if (n_held > 0) DROVE_TRY(read_some(s, drove__windows_held, n_held, opt->held_rows, &s->held));
-    const uint64_t n_sample = choose_blocks(s, opt->memory, SAMPLE_ROWS, s->windows.n_whole);
-    return read_some(s, drove__windows_trained, n_sample, SAMPLE_ROWS, &s->sample);
-}
-
 drove_status drove__stream_open(const drove_stream_options *opt, drove_stream **out)
 {
     *out = NULL;
@@ -397,7 +380,25 @@ drove_status drove__stream_open(const drove_stream_options *opt, drove_stream **
         s->half[i].window = NO_WINDOW;
         atomic_store(&s->half[i].there, NO_WINDOW);
     }
-    drove_status status = open_parts(s, opt);
+    drove_status status = DROVE_OK;
+    const uint64_t n = s->blocks->n_rows / s->blocks->block_rows;
+    uint64_t n_held = 0;
+    if (n < LEAST_BLOCKS) {
+        status = drove__fail(DROVE_E_SHAPE,
+                             "%s: expected at least %d whole blocks of %zu rows to read from disk, "
+                             "found %llu (of rows:FILE a smaller ?block=BYTES gives more)",
+                             s->blocks->path, LEAST_BLOCKS, s->blocks->block_rows,
+                             (unsigned long long)n);
+        goto end;
+    }
+    if (opt->held_rows > 0) n_held = choose_blocks(s, opt->memory, opt->held_rows, n);
+    make_windows(s, opt->seed, n_held, 1);
+    if (n_held > 0 &&
+        (status = read_some(s, drove__windows_held, n_held, opt->held_rows, &s->held)) != DROVE_OK)
+        goto end;
+    const uint64_t n_sample = choose_blocks(s, opt->memory, SAMPLE_ROWS, s->windows.n_whole);
+    status = read_some(s, drove__windows_trained, n_sample, SAMPLE_ROWS, &s->sample);
+end:
     if (status != DROVE_OK) {
         drove__stream_destroy(s);
         return status;
@@ -460,32 +461,6 @@ static double bytes_of(const drove_stream *s, uint64_t per_window, const uint64_
     return N_WINDOWS * drove__blocks_bytes(b, rows, (double)stored[n], (double)label[n]);
 }
 
-static drove_status allocate(drove_stream *s, double memory, const uint64_t *stored,
-                             const uint64_t *label)
-{
-    uint64_t least = 1, most = s->windows.n_whole;
-    /* the rows of both windows have numbers of 32 bits */
-    const uint64_t numbers =
-        UINT32_MAX / N_WINDOWS - s->windows.short_rows - s->blocks->row_multiple;
-    if (most > numbers / s->blocks->block_rows) most = numbers / s->blocks->block_rows;
-    if (most < 1 || bytes_of(s, 1, stored, label) > memory)
-        return drove__fail(DROVE_E_ARG, "%s: expected room for two blocks, found %.0f bytes",
-                           s->blocks->path, memory);
-    while (least < most) { /* least fits */
-        uint64_t middle = least + (most - least + 1) / 2;
-        if (bytes_of(s, middle, stored, label) <= memory) least = middle;
-        else most = middle - 1;
-    }
-    make_windows(s, s->windows.seed, s->windows.n_held, least);
-    const drove_windows *w = &s->windows;
-    uint64_t n = w->per_window + 1 < s->blocks->n_blocks ? w->per_window + 1 : s->blocks->n_blocks;
-    s->stored[1] = stored[n];
-    s->label[1] = label[n];
-    s->window_bytes = bytes_of(s, w->per_window, stored, label);
-    return drove__blocks_storage(s->blocks, (size_t)(N_WINDOWS * w->window_rows),
-                                 N_WINDOWS * stored[n], N_WINDOWS * label[n], &s->data->storage);
-}
-
 double drove__stream_least_bytes(const drove_stream *s)
 {
     uint64_t *stored = NULL, *label = NULL;
@@ -509,8 +484,33 @@ drove_status drove__stream_begin(drove_stream *s, const drove_stream_start *star
     s->data = calloc(1, sizeof *s->data);
     if (s->data == NULL) return drove__fail_nomem("data set", sizeof *s->data);
     drove_status status = sum_largest(b->first_stored, b->n_blocks, &stored);
-    if (status == DROVE_OK) status = sum_largest(b->first_label, b->n_blocks, &label);
-    if (status == DROVE_OK) status = allocate(s, start->memory, stored, label);
+    if (status != DROVE_OK) goto end;
+    if ((status = sum_largest(b->first_label, b->n_blocks, &label)) != DROVE_OK) goto end;
+    double memory = start->memory;
+    uint64_t least = 1, most = s->windows.n_whole;
+    /* the rows of both windows have numbers of 32 bits */
+    const uint64_t numbers =
+        UINT32_MAX / N_WINDOWS - s->windows.short_rows - s->blocks->row_multiple;
+    if (most > numbers / s->blocks->block_rows) most = numbers / s->blocks->block_rows;
+    if (most < 1 || bytes_of(s, 1, stored, label) > memory) {
+        status = drove__fail(DROVE_E_ARG, "%s: expected room for two blocks, found %.0f bytes",
+                             s->blocks->path, memory);
+        goto end;
+    }
+    while (least < most) { /* least fits */
+        uint64_t middle = least + (most - least + 1) / 2;
+        if (bytes_of(s, middle, stored, label) <= memory) least = middle;
+        else most = middle - 1;
+    }
+    make_windows(s, s->windows.seed, s->windows.n_held, least);
+    const drove_windows *w = &s->windows;
+    uint64_t n = w->per_window + 1 < s->blocks->n_blocks ? w->per_window + 1 : s->blocks->n_blocks;
+    s->stored[1] = stored[n];
+    s->label[1] = label[n];
+    s->window_bytes = bytes_of(s, w->per_window, stored, label);
+    status = drove__blocks_storage(s->blocks, (size_t)(N_WINDOWS * w->window_rows),
+                                   N_WINDOWS * stored[n], N_WINDOWS * label[n], &s->data->storage);
+end:
     free(stored);
     free(label);
     DROVE_TRY(status);

@@ -67,31 +67,6 @@ static uint64_t line_of(const char *text, size_t at)
     return line;
 }
 
-static drove_status fail_record(const growing *g, const char *path, size_t record)
-{
-    return drove__fail(DROVE_E_DATA,
-                       "%s:%llu: expected records of at most %zu bytes, found more (a quote that "
-                       "is never closed?)",
-                       path, (unsigned long long)line_of(g->memory, record),
-                       DROVE_RECORD_MOST_BYTES);
-}
-
-/* Refuses a record that is too long once so much of it is there. */
-static drove_status watch_records(watch *w, const growing *g, const char *path)
-{
-    const drove_content content = {.text = g->memory, .end = g->memory + g->used};
-    const char *start, *end;
-    if (g->used <= DROVE_RECORD_MOST_BYTES || g->used < w->next) return DROVE_OK;
-    if (w->next == 0) w->dialect = drove__detect_dialect(&content, 0);
-    const char *at = g->memory + w->record;
-    while (drove__record_next(&w->dialect, &at, content.end, &start, &end)) {
-        w->record = (size_t)(start - g->memory);
-        if ((size_t)(end - start) > DROVE_RECORD_MOST_BYTES) return fail_record(g, path, w->record);
-    }
-    w->next = g->used + WATCH_BYTES;
-    return DROVE_OK;
-}
-
 static drove_status read_in_order(drove_reader *r, const char *path, growing *g)
 {
     watch w = {0};
@@ -103,7 +78,25 @@ static drove_status read_in_order(drove_reader *r, const char *path, growing *g)
         DROVE_TRY(drove__reader_read_some(r, g->memory + g->used, room, &n));
         if (n == 0) return DROVE_OK;
         g->used += n;
-        DROVE_TRY(watch_records(&w, g, path));
+        /* Refuses a record that is too long once so much of it is there. */
+        const drove_content content = {.text = g->memory, .end = g->memory + g->used};
+        const char *start, *end;
+        if (g->used > DROVE_RECORD_MOST_BYTES && g->used >= w.next) {
+            if (w.next == 0) w.dialect = drove__detect_dialect(&content, 0);
+            const char *at = g->memory + w.record;
+            while (drove__record_next(&w.dialect, &at, content.end, &start, &end)) {
+                w.record = (size_t)(start - g->memory);
+                if ((size_t)(end - start) > DROVE_RECORD_MOST_BYTES) {
+                    return drove__fail(
+                        DROVE_E_DATA,
+                        "%s:%llu: expected records of at most %zu bytes, found more (a quote that "
+                        "is never closed?)",
+                        path, (unsigned long long)line_of(g->memory, w.record),
+                        DROVE_RECORD_MOST_BYTES);
+                }
+            }
+            w.next = g->used + WATCH_BYTES;
+        }
     }
 }
 
@@ -139,16 +132,6 @@ static size_t skip_ascii(const char *text, size_t at, size_t size_bytes)
     return at;
 }
 
-static drove_status read_piece(const pieces *p, size_t first, size_t n)
-{
-    size_t n_read;
-    if (p->reader == NULL) return DROVE_OK;
-    DROVE_TRY(drove__reader_read_at(p->reader, first, p->memory + first, n, &n_read));
-    if (n_read == n) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected %zu bytes, as at first, found %zu",
-                       drove__reader_path(p->reader), p->size_bytes, first + n_read);
-}
-
 static bool is_line_end(char c)
 {
     return c == '\n' || c == '\r';
@@ -178,7 +161,16 @@ static void work_on_piece(void *context, size_t item, unsigned thread)
     if (n > PIECE_BYTES) n = PIECE_BYTES;
     /* relaxed: after a failure only time is to be saved; joining orders the text */
     if (atomic_load_explicit(&p->has_failed, memory_order_relaxed)) return;
-    drove_status status = read_piece(p, first, n);
+    drove_status status = DROVE_OK;
+    size_t n_read;
+    if (p->reader == NULL) goto end;
+    if ((status = drove__reader_read_at(p->reader, first, p->memory + first, n, &n_read)) !=
+        DROVE_OK)
+        goto end;
+    if (n_read != n)
+        status = drove__fail(DROVE_E_DATA, "%s: expected %zu bytes, as at first, found %zu",
+                             drove__reader_path(p->reader), p->size_bytes, first + n_read);
+end:
     if (status != DROVE_OK) {
         if (atomic_exchange_explicit(&p->has_failed, true, memory_order_relaxed)) return;
         p->status = status;
@@ -192,13 +184,6 @@ static void work_on_piece(void *context, size_t item, unsigned thread)
                              .has_high = skip_ascii(text, 0, n) < n};
 }
 
-static void refuse_line(pieces *p, size_t first_byte)
-{
-    p->status = DROVE_E_DATA;
-    snprintf(p->error, sizeof p->error, "%s:%llu: expected lines of at most %zu bytes, found more",
-             p->path, (unsigned long long)line_of(p->memory, first_byte), DROVE_RECORD_MOST_BYTES);
-}
-
 /* Refuses a line of some pieces that is too long for a record; *n_line: bytes of the last one. */
 static void check_lines(pieces *p, size_t n_pieces, size_t *n_line)
 {
@@ -207,7 +192,12 @@ static void check_lines(pieces *p, size_t n_pieces, size_t *n_line)
         size_t left = p->size_bytes - i * PIECE_BYTES, n = left < PIECE_BYTES ? left : PIECE_BYTES;
         *n_line += f->n_before;
         if (*n_line > DROVE_RECORD_MOST_BYTES) {
-            refuse_line(p, i * PIECE_BYTES + f->n_before - *n_line);
+            p->status = DROVE_E_DATA;
+            snprintf(p->error, sizeof p->error,
+                     "%s:%llu: expected lines of at most %zu bytes, found more", p->path,
+                     (unsigned long long)line_of(p->memory,
+                                                 i * PIECE_BYTES + f->n_before - *n_line),
+                     DROVE_RECORD_MOST_BYTES);
             return;
         }
         if (f->n_before < n) *n_line = f->n_behind;

@@ -244,28 +244,6 @@ typedef struct below {
     bool has_values; /* below a word are values alone, so the word is a name */
 } below;
 
-/* Adds one record to the counts of the n columns; behind a broken cell of the first record there
- * are none. */
-static void look_below(const drove_dialect *d, const char *first, const char *first_end,
-                       const char *start, const char *end, size_t n, size_t *n_values,
-                       size_t *n_words, bool *recurs)
-{
-    drove_cell name, cell;
-    bool more = true;
-    for (size_t i = 0; more && i < n; i++) {
-        more = drove__cell_next(d, &first, first_end, &name);
-        more = drove__cell_next(d, &start, end, &cell) && more && !cell.is_broken;
-        if (drove__cell_is_missing(name.text, name.length) || is_value(&name)) {
-            n_words[i]++; /* this column says nothing */
-            continue;
-        }
-        *recurs |= name.length == cell.length && memcmp(name.text, cell.text, name.length) == 0;
-        if (drove__cell_is_missing(cell.text, cell.length)) continue;
-        if (is_value(&cell)) n_values[i]++;
-        else n_words[i]++;
-    }
-}
-
 /* Without memory for the counts: has_values is false. */
 static below compare_below(const drove_content *content, const drove_dialect *d, const char *first,
                            const char *first_end, const char *rows)
@@ -275,13 +253,30 @@ static below compare_below(const drove_content *content, const drove_dialect *d,
     size_t *n_values = calloc(2 * n, sizeof *n_values);
     below b = {false, false};
     if (n_values == NULL) return b;
-    for (size_t i = 0; i < RECORDS_SEEN; i++) {
+    size_t *n_words = n_values + n;
+    for (size_t seen = 0; seen < RECORDS_SEEN; seen++) {
         if (!drove__record_next(d, &rows, content->end, &start, &end)) break;
         if (end - start == first_end - first && memcmp(start, first, (size_t)(end - start)) == 0)
             continue; /* a header that is repeated says nothing */
-        look_below(d, first, first_end, start, end, n, n_values, n_values + n, &b.recurs);
+        /* Behind a broken cell of the first record there are no columns. */
+        const char *at = first;
+        drove_cell name, cell;
+        bool more = true;
+        for (size_t i = 0; more && i < n; i++) {
+            more = drove__cell_next(d, &at, first_end, &name);
+            more = drove__cell_next(d, &start, end, &cell) && more && !cell.is_broken;
+            if (drove__cell_is_missing(name.text, name.length) || is_value(&name)) {
+                n_words[i]++; /* this column says nothing */
+                continue;
+            }
+            b.recurs |=
+                name.length == cell.length && memcmp(name.text, cell.text, name.length) == 0;
+            if (drove__cell_is_missing(cell.text, cell.length)) continue;
+            if (is_value(&cell)) n_values[i]++;
+            else n_words[i]++;
+        }
     }
-    for (size_t i = 0; i < n; i++) b.has_values |= n_values[i] > 0 && n_values[n + i] == 0;
+    for (size_t i = 0; i < n; i++) b.has_values |= n_values[i] > 0 && n_words[i] == 0;
     free(n_values);
     return b;
 }

@@ -19,26 +19,21 @@ static drove_entry *find(const drove_dictionary *d, uint32_t hash)
     return &d->entry[at];
 }
 
-static drove_status make_room(drove_dictionary *d)
-{
-    if (2 * (d->n + 1) <= d->n_slots) return DROVE_OK;
-    drove_dictionary larger = {.n = d->n, .n_slots = d->n_slots > 0 ? 4 * d->n_slots : 32};
-    larger.entry = calloc(larger.n_slots, sizeof *larger.entry);
-    if (larger.entry == NULL)
-        return drove__fail_nomem("texts of a column", larger.n_slots * sizeof *larger.entry);
-    for (size_t i = 0; i < d->n_slots; i++) {
-        if (d->entry[i].hash != 0) *find(&larger, d->entry[i].hash) = d->entry[i];
-    }
-    free(d->entry);
-    larger.is_full = d->is_full;
-    *d = larger;
-    return DROVE_OK;
-}
-
 drove_status drove__dictionary_add(drove_dictionary *d, const drove_cell *cell, uint32_t hash,
                                    uint64_t n)
 {
-    DROVE_TRY(make_room(d));
+    if (2 * (d->n + 1) > d->n_slots) {
+        drove_dictionary larger = {.n = d->n, .n_slots = d->n_slots > 0 ? 4 * d->n_slots : 32};
+        larger.entry = calloc(larger.n_slots, sizeof *larger.entry);
+        if (larger.entry == NULL)
+            return drove__fail_nomem("texts of a column", larger.n_slots * sizeof *larger.entry);
+        for (size_t i = 0; i < d->n_slots; i++) {
+            if (d->entry[i].hash != 0) *find(&larger, d->entry[i].hash) = d->entry[i];
+        }
+        free(d->entry);
+        larger.is_full = d->is_full;
+        *d = larger;
+    }
     drove_entry *entry = find(d, hash);
     if (entry->hash != 0) {
         entry->n += n;

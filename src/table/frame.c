@@ -137,23 +137,6 @@ static size_t find_slot(const drove_frame_column *c, const char *text, size_t le
     return at;
 }
 
-static drove_status make_room(drove_frame_column *c)
-{
-    if (2 * (c->n_texts + 1) <= c->n_slots) return DROVE_OK;
-    const size_t n_slots = c->n_slots > 0 ? 2 * c->n_slots : 64;
-    uint32_t *slot = calloc(n_slots, sizeof *slot);
-    if (slot == NULL) return drove__fail_nomem("texts of a table", n_slots * sizeof *slot);
-    for (size_t i = 0; i < c->n_texts; i++) {
-        size_t at = c->text[i].hash & (n_slots - 1);
-        while (slot[at] != 0) at = (at + 1) & (n_slots - 1);
-        slot[at] = (uint32_t)i + 1;
-    }
-    free(c->slot);
-    c->slot = slot;
-    c->n_slots = n_slots;
-    return DROVE_OK;
-}
-
 static drove_status add_text(drove_frame_column *c, const char *text, size_t length, uint32_t hash)
 {
     if (length > DROVE_CELL_MOST_BYTES)
@@ -193,7 +176,19 @@ static drove_status intern(drove_frame_column *c, const char *text, size_t lengt
     for (; length > 0 && is_blank(*text); length--) text++;
     if (length == 0) return DROVE_OK;
     const uint32_t hash = drove__text_hash(text, length);
-    DROVE_TRY(make_room(c));
+    if (2 * (c->n_texts + 1) > c->n_slots) {
+        const size_t n_slots = c->n_slots > 0 ? 2 * c->n_slots : 64;
+        uint32_t *slot = calloc(n_slots, sizeof *slot);
+        if (slot == NULL) return drove__fail_nomem("texts of a table", n_slots * sizeof *slot);
+        for (size_t i = 0; i < c->n_texts; i++) {
+            size_t at = c->text[i].hash & (n_slots - 1);
+            while (slot[at] != 0) at = (at + 1) & (n_slots - 1);
+            slot[at] = (uint32_t)i + 1;
+        }
+        free(c->slot);
+        c->slot = slot;
+        c->n_slots = n_slots;
+    }
     const size_t at = find_slot(c, text, length, hash);
     if (c->slot[at] == 0) {
         DROVE_TRY(add_text(c, text, length, hash));

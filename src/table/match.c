@@ -148,17 +148,6 @@ static bool has_point(const drove_sample *sample, size_t n)
     return false;
 }
 
-/* Reads 1,234 as in the training data if it may be either; so 1.234 if no_point. */
-static void prefer_comma(const drove_sample *s, bool no_point, drove_amount_style *style)
-{
-    const size_t *n = s->n_form;
-    if (style->form == DROVE_FORM_POINT_GROUPS && n[DROVE_FORM_COMMA] >= n[DROVE_FORM_POINT_GROUPS])
-        style->form = DROVE_FORM_COMMA;
-    if (style->form == DROVE_FORM_POINT && n[DROVE_FORM_POINT] > s->n_integer && no_point &&
-        n[DROVE_FORM_COMMA_GROUPS] >= n[DROVE_FORM_POINT])
-        style->form = DROVE_FORM_COMMA_GROUPS;
-}
-
 /* Numbers may be written in another form than in the training data. */
 static drove_status choose_scans(drove_known_table *known)
 {
@@ -176,7 +165,17 @@ static drove_status choose_scans(drove_known_table *known)
         drove_scan_column *column = &t->column[from];
         column->scan = scan_of(c);
         column->style = drove__sample_style(&sample[from], t->dialect.separator, has_comma);
-        if (c->has_comma) prefer_comma(&sample[from], no_point, &column->style);
+        if (c->has_comma) {
+            /* Reads 1,234 as in the training data if it may be either; so 1.234 if no_point. */
+            const drove_sample *s = &sample[from];
+            const size_t *n = s->n_form;
+            if (column->style.form == DROVE_FORM_POINT_GROUPS &&
+                n[DROVE_FORM_COMMA] >= n[DROVE_FORM_POINT_GROUPS])
+                column->style.form = DROVE_FORM_COMMA;
+            if (column->style.form == DROVE_FORM_POINT && n[DROVE_FORM_POINT] > s->n_integer &&
+                no_point && n[DROVE_FORM_COMMA_GROUPS] >= n[DROVE_FORM_POINT])
+                column->style.form = DROVE_FORM_COMMA_GROUPS;
+        }
         if (drove__unit_is_clock(&c->unit)) column->style.form = DROVE_FORM_POINT;
         column->style.unit = c->unit;
         column->style.is_unit_optional = true;

@@ -14,11 +14,6 @@ static uint32_t mix_word(uint32_t word)
     return rotate(word * C1, 15) * C2;
 }
 
-static uint32_t read_word(const unsigned char *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
 static uint32_t finish(uint32_t hash)
 {
     hash = (hash ^ hash >> 16) * 0x85ebca6bu;
@@ -32,7 +27,11 @@ uint32_t drove__murmur32(const void *bytes, size_t size_bytes, uint32_t seed)
     uint32_t hash = seed, rest = 0;
     size_t left = size_bytes;
     for (; left >= 4; left -= 4, at += 4) {
-        hash = rotate(hash ^ mix_word(read_word(at)), 13) * 5 + 0xe6546b64u;
+        hash = rotate(hash ^ mix_word((uint32_t)at[0] | (uint32_t)at[1] << 8 |
+                                      (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24),
+                      13) *
+                   5 +
+               0xe6546b64u;
     }
     for (size_t i = left; i-- > 0;) rest = rest << 8 | at[i];
     if (left > 0) hash ^= mix_word(rest);

@@ -42,23 +42,6 @@ typedef struct place { /* the record being read */
 
 /* ---- one cell ---- */
 
-/* The text without "", in the worker's scratch if it had some. */
-static drove_status plain_text(worker *w, const drove_cell *cell, const char **text, size_t *length)
-{
-    *text = cell->text;
-    *length = cell->length;
-    if (!cell->is_doubled) return DROVE_OK;
-    if (w->scratch_capacity < cell->length) {
-        char *scratch = realloc(w->scratch, cell->length);
-        if (scratch == NULL) return drove__fail_nomem("a cell", cell->length);
-        w->scratch = scratch;
-        w->scratch_capacity = cell->length;
-    }
-    *length = drove__cell_unquote(cell, w->scratch);
-    *text = w->scratch;
-    return DROVE_OK;
-}
-
 static drove_status read_text(worker *w, drove_column_count *count, const drove_cell *cell,
                               uint32_t *raw)
 {
@@ -68,7 +51,19 @@ static drove_status read_text(worker *w, drove_column_count *count, const drove_
     if (own.length > 2 && memcmp(own.text + own.length - 2, ".0", 2) == 0 &&
         drove__cell_is_integer(own.text, own.length - 2))
         own.length -= 2;
-    DROVE_TRY(plain_text(w, &own, &text, &length));
+    /* The text without "", in the worker's scratch if it had some. */
+    text = own.text;
+    length = own.length;
+    if (own.is_doubled) {
+        if (w->scratch_capacity < own.length) {
+            char *scratch = realloc(w->scratch, own.length);
+            if (scratch == NULL) return drove__fail_nomem("a cell", own.length);
+            w->scratch = scratch;
+            w->scratch_capacity = own.length;
+        }
+        length = drove__cell_unquote(&own, w->scratch);
+        text = w->scratch;
+    }
     *raw = drove__text_hash(text, length);
     return drove__dictionary_add(&count->dictionary, &own, *raw, 1);
 }
@@ -124,32 +119,29 @@ static void put_missing(const drove_table *t, const drove_scan_column *column, c
                                     : drove__raw_of_float(NAN);
 }
 
-/* DROVE_NO_DATE becomes NaN. */
-static bool read_date(const drove_scan_column *column, drove_column_count *count,
-                      const drove_cell *cell, double *out)
-{
-    const drove_date_order order = column->order;
-    int64_t seconds, other;
-    bool has_time = false, ignored;
-    bool is_good = drove__cell_date(order, cell->text, cell->length, &seconds, &has_time);
-    if (is_good && order != DROVE_DATE_YMD && !count->is_ordered)
-        count->is_ordered =
-            !drove__cell_date(order == DROVE_DATE_DMY ? DROVE_DATE_MDY : DROVE_DATE_DMY, cell->text,
-                              cell->length, &other, &ignored);
-    if (!is_good && column->takes_ymd)
-        is_good = drove__cell_date(DROVE_DATE_YMD, cell->text, cell->length, &seconds, &has_time);
-    if (!is_good) return false;
-    count->has_time = count->has_time || has_time;
-    *out = seconds != DROVE_NO_DATE ? (double)seconds : (double)NAN;
-    return true;
-}
-
 /* A number, truth value or date; false: it is none. */
 static bool read_value(const drove_scan_column *column, drove_column_count *count,
                        const drove_cell *cell, double *out)
 {
     float value;
-    if (column->scan == DROVE_SCAN_DATE) return read_date(column, count, cell, out);
+    if (column->scan == DROVE_SCAN_DATE) {
+        /* DROVE_NO_DATE becomes NaN. */
+        const drove_date_order order = column->order;
+        int64_t seconds, other;
+        bool has_time = false, ignored;
+        bool is_good = drove__cell_date(order, cell->text, cell->length, &seconds, &has_time);
+        if (is_good && order != DROVE_DATE_YMD && !count->is_ordered)
+            count->is_ordered =
+                !drove__cell_date(order == DROVE_DATE_DMY ? DROVE_DATE_MDY : DROVE_DATE_DMY,
+                                  cell->text, cell->length, &other, &ignored);
+        if (!is_good && column->takes_ymd)
+            is_good =
+                drove__cell_date(DROVE_DATE_YMD, cell->text, cell->length, &seconds, &has_time);
+        if (!is_good) return false;
+        count->has_time = count->has_time || has_time;
+        *out = seconds != DROVE_NO_DATE ? (double)seconds : (double)NAN;
+        return true;
+    }
     if (column->scan == DROVE_SCAN_NUMBER)
         return drove__cell_amount(&column->style, cell->text, cell->length, out);
     if (!drove__cell_boolean(cell->text, cell->length, &value)) return false;
@@ -287,16 +279,6 @@ static drove_status fail_quote(const drove_table *t, const place *at, size_t col
                        (unsigned long long)at->row + 1, t->name[column], advice);
 }
 
-static drove_status fail_length(const drove_table *t, const place *at, size_t column, size_t length)
-{
-    return drove__fail(DROVE_E_DATA,
-                       "%s:%llu: row %llu: column \"%.80s\": expected cells of at most %zu bytes, "
-                       "found %zu",
-                       t->path, (unsigned long long)drove__table_line(t, at->start),
-                       (unsigned long long)at->row + 1, t->name[column], DROVE_CELL_MOST_BYTES,
-                       length);
-}
-
 /* A number in the plain form that ends at a separator: most cells of most tables. */
 static inline bool read_plain_number(char separator, const char **at, const char *end,
                                      uint32_t *raw)
@@ -335,7 +317,15 @@ static drove_status read_record(const drove_table *t, worker *w, const place *at
             drove_cell cell;
             more = drove__cell_next(&t->dialect, &c, end, &cell);
             if (cell.is_broken) return fail_quote(t, at, i);
-            if (cell.length > DROVE_CELL_MOST_BYTES) return fail_length(t, at, i, cell.length);
+            if (cell.length > DROVE_CELL_MOST_BYTES) {
+                return drove__fail(
+                    DROVE_E_DATA,
+                    "%s:%llu: row %llu: column \"%.80s\": expected cells of at most %zu bytes, "
+                    "found %zu",
+                    t->path, (unsigned long long)drove__table_line(t, at->start),
+                    (unsigned long long)at->row + 1, t->name[i], DROVE_CELL_MOST_BYTES,
+                    cell.length);
+            }
             if (column->scan != DROVE_SCAN_SKIP && !column->is_done)
                 DROVE_TRY(read_cell(t, w, column, &w->count[i], at, &cell));
         }

@@ -153,18 +153,6 @@ static drove_status read_edges(const json_t *o, drove_column *c)
     return DROVE_OK;
 }
 
-/* "as" of a number or a date may be missing: the usual notation. */
-static drove_status read_notation(const json_t *o, drove_column *c)
-{
-    const json_t *value = json_object_get(o, "as");
-    const char *text = json_string_value(value);
-    if (value == NULL) return DROVE_OK;
-    bool is_known = text != NULL &&
-                    (c->type == DROVE_COLUMN_DATE ? drove__date_order_find(text, &c->order)
-                                                  : drove__unit_set(text, strlen(text), &c->unit));
-    return is_known ? DROVE_OK : fail(c->name, "a unit, dmy or mdy as \"as\"");
-}
-
 static drove_status read_column(const json_t *o, drove_column *c)
 {
     const char *name = json_string_value(json_object_get(o, "name"));
@@ -192,28 +180,23 @@ static drove_status read_column(const json_t *o, drove_column *c)
         return fail(name, "a date between the years -9999 and 9999 to fill in");
     if (!(fabs(c->fill) <= (double)FLT_MAX)) return fail(name, "a finite float as \"fill\"");
     if (c->type == DROVE_COLUMN_NUMBER) DROVE_TRY(read_edges(o, c));
-    if (c->type != DROVE_COLUMN_BOOLEAN) DROVE_TRY(read_notation(o, c));
+    if (c->type != DROVE_COLUMN_BOOLEAN) {
+        /* "as" of a number or a date may be missing: the usual notation. */
+        const json_t *value = json_object_get(o, "as");
+        const char *text = json_string_value(value);
+        if (value != NULL) {
+            bool is_known = text != NULL && (c->type == DROVE_COLUMN_DATE
+                                                 ? drove__date_order_find(text, &c->order)
+                                                 : drove__unit_set(text, strlen(text), &c->unit));
+            if (!is_known) return fail(c->name, "a unit, dmy or mdy as \"as\"");
+        }
+    }
     return c->type == DROVE_COLUMN_BOOLEAN ? DROVE_OK : read_real(o, "centre", name, &c->centre);
 }
 
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Data are matched by name. */
-static drove_status check_names(const drove_schema *schema)
-{
-    const char **name = drove__grow(NULL, schema->n_columns, sizeof *name);
-    drove_status status = DROVE_OK;
-    if (name == NULL) return drove__fail_nomem("table", schema->n_columns * sizeof *name);
-    for (size_t i = 0; i < schema->n_columns; i++) name[i] = schema->column[i].name;
-    qsort(name, schema->n_columns, sizeof *name, compare_texts);
-    for (size_t i = 1; i < schema->n_columns && status == DROVE_OK; i++) {
-        if (strcmp(name[i - 1], name[i]) == 0) status = fail(name[i], "each name once");
-    }
-    free(name);
-    return status;
 }
 
 static drove_status read_root(const json_t *root, drove_schema **out)
@@ -232,7 +215,17 @@ static drove_status read_root(const json_t *root, drove_schema **out)
     for (size_t i = 0; i < n; i++) schema->column[i].type = DROVE_COLUMN_IGNORED;
     for (size_t i = 0; i < n; i++)
         DROVE_TRY(read_column(json_array_get(columns, i), &schema->column[i]));
-    DROVE_TRY(check_names(schema));
+    /* Data are matched by name. */
+    const char **name = drove__grow(NULL, schema->n_columns, sizeof *name);
+    drove_status status = DROVE_OK;
+    if (name == NULL) return drove__fail_nomem("table", schema->n_columns * sizeof *name);
+    for (size_t i = 0; i < schema->n_columns; i++) name[i] = schema->column[i].name;
+    qsort(name, schema->n_columns, sizeof *name, compare_texts);
+    for (size_t i = 1; i < schema->n_columns && status == DROVE_OK; i++) {
+        if (strcmp(name[i - 1], name[i]) == 0) status = fail(name[i], "each name once");
+    }
+    free(name);
+    DROVE_TRY(status);
     return drove__schema_finish(schema);
 }
 

@@ -140,13 +140,6 @@ drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats)
 
 /* ---- sorting ---- */
 
-/* Ascends as the value does: floats with their sign bit turned, and all bits of negative ones. */
-static uint32_t key_of(uint32_t raw)
-{
-    const uint32_t sign = (uint32_t)1 << 31;
-    return (raw & sign) == 0 ? raw ^ sign : ~raw;
-}
-
 static double value_of(uint32_t key)
 {
     const uint32_t sign = (uint32_t)1 << 31;
@@ -211,7 +204,10 @@ static drove_status sort_slot(const drove_table *t, const drove_scan_column *col
     DROVE_TRY(allocate_keys(t, &out->key));
     for (size_t row = 0; row < t->n_rows; row++) {
         const uint32_t raw = t->raw[row * t->n_slots + column->slot];
-        out->key[out->n] = key_of(raw);
+        /* Ascends as the value does: floats with their sign bit turned, and all bits of negative
+         * ones. */
+        const uint32_t sign = (uint32_t)1 << 31;
+        out->key[out->n] = (raw & sign) == 0 ? raw ^ sign : ~raw;
         out->n += !isnan(drove__raw_float(raw));
     }
     sort_keys(out->key, out->key + t->n_rows, out->n);

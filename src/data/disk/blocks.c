@@ -45,38 +45,34 @@ static drove_status copy_scale(const float *from, size_t n, float **out)
     return DROVE_OK;
 }
 
-/* n_bridges and n_clamped are those of the whole file, n_stored is the room. */
-static drove_status allocate_quant(const drove_storage *shape, size_t n_rows, uint64_t n_stored,
-                                   drove_storage *s)
-{
-    const drove_quant *like = shape->quant;
-    drove_quant *q = s->quant = calloc(1, sizeof *q);
-    if (q == NULL) return drove__fail_nomem("quantised data", sizeof *q);
-    *q = *like;
-    q->n_rows = n_rows;
-    q->n_stored = n_stored;
-    atomic_init(&q->n_users, 1);
-    s->scaling = shape->scaling;
-    DROVE_TRY(copy_scale(shape->shift, s->n_features, &s->shift));
-    DROVE_TRY(copy_scale(shape->factor, s->n_features, &s->factor));
-    if (q->index_bits == 0) {
-        q->value = drove__alloc(n_rows, q->row_bytes);
-        return q->value != NULL ? DROVE_OK
-                                : drove__fail_nomem("quantised data", n_rows * q->row_bytes);
-    }
-    q->row_start = drove__alloc(n_rows + 1, sizeof *q->row_start);
-    q->value = drove__alloc((size_t)n_stored, drove__number_size(q->number));
-    q->index = drove__alloc((size_t)n_stored, q->index_bits / 8);
-    return q->row_start != NULL && q->value != NULL && q->index != NULL
-               ? DROVE_OK
-               : drove__fail_nomem("quantised data", (size_t)n_stored);
-}
-
 static drove_status allocate_examples(const drove_storage *shape, size_t n_rows, uint64_t n_stored,
                                       drove_storage *s)
 {
     size_t n;
-    if (s->x_kind == DROVE_X_QUANT) return allocate_quant(shape, n_rows, n_stored, s);
+    if (s->x_kind == DROVE_X_QUANT) {
+        /* n_bridges and n_clamped are those of the whole file, n_stored is the room. */
+        const drove_quant *like = shape->quant;
+        drove_quant *q = s->quant = calloc(1, sizeof *q);
+        if (q == NULL) return drove__fail_nomem("quantised data", sizeof *q);
+        *q = *like;
+        q->n_rows = n_rows;
+        q->n_stored = n_stored;
+        atomic_init(&q->n_users, 1);
+        s->scaling = shape->scaling;
+        DROVE_TRY(copy_scale(shape->shift, s->n_features, &s->shift));
+        DROVE_TRY(copy_scale(shape->factor, s->n_features, &s->factor));
+        if (q->index_bits == 0) {
+            q->value = drove__alloc(n_rows, q->row_bytes);
+            return q->value != NULL ? DROVE_OK
+                                    : drove__fail_nomem("quantised data", n_rows * q->row_bytes);
+        }
+        q->row_start = drove__alloc(n_rows + 1, sizeof *q->row_start);
+        q->value = drove__alloc((size_t)n_stored, drove__number_size(q->number));
+        q->index = drove__alloc((size_t)n_stored, q->index_bits / 8);
+        return q->row_start != NULL && q->value != NULL && q->index != NULL
+                   ? DROVE_OK
+                   : drove__fail_nomem("quantised data", (size_t)n_stored);
+    }
     if (s->x_kind == DROVE_X_CSR) {
         s->row_start = calloc(n_rows + 1, sizeof *s->row_start);
         s->index = drove__grow(NULL, (size_t)n_stored, sizeof *s->index);
@@ -91,28 +87,6 @@ static drove_status allocate_examples(const drove_storage *shape, size_t n_rows,
     return s->x_u8 != NULL || s->x_f32 != NULL ? DROVE_OK : drove__fail_nomem("examples", n);
 }
 
-static drove_status allocate_targets(const drove_storage *shape, size_t n_rows, uint64_t n_labels,
-                                     drove_storage *s)
-{
-    const size_t n_values = n_rows * drove__storage_n_values(s);
-    if (shape->weight != NULL) {
-        s->weight = calloc(n_rows, sizeof *s->weight);
-        if (s->weight == NULL) return drove__fail_nomem("weights", n_rows * sizeof *s->weight);
-    }
-    if (s->y_kind == DROVE_Y_CLASS) {
-        s->y_class = calloc(n_rows, sizeof *s->y_class);
-        return s->y_class != NULL ? DROVE_OK : drove__fail_nomem("classes", n_rows);
-    }
-    if (s->y_kind == DROVE_Y_VALUE) {
-        s->y_value = calloc(n_values, sizeof *s->y_value);
-        return s->y_value != NULL ? DROVE_OK : drove__fail_nomem("values", n_values);
-    }
-    s->label_start = calloc(n_rows + 1, sizeof *s->label_start);
-    s->label = drove__grow(NULL, (size_t)n_labels, sizeof *s->label);
-    return s->label_start != NULL && s->label != NULL ? DROVE_OK
-                                                      : drove__fail_nomem("labels", n_rows);
-}
-
 drove_status drove__blocks_storage(const drove_blocks *b, size_t n_rows, uint64_t n_stored,
                                    uint64_t n_labels, drove_storage **out)
 {
@@ -123,7 +97,29 @@ drove_status drove__blocks_storage(const drove_blocks *b, size_t n_rows, uint64_
     s->n_rows = n_rows;
     s->longest_row = b->shape->longest_row;
     if (status == DROVE_OK) status = allocate_examples(b->shape, n_rows, n_stored, s);
-    if (status == DROVE_OK) status = allocate_targets(b->shape, n_rows, n_labels, s);
+    if (status != DROVE_OK) goto end;
+    const size_t n_values = n_rows * drove__storage_n_values(s);
+    if (b->shape->weight != NULL) {
+        s->weight = calloc(n_rows, sizeof *s->weight);
+        if (s->weight == NULL) {
+            status = drove__fail_nomem("weights", n_rows * sizeof *s->weight);
+            goto end;
+        }
+    }
+    if (s->y_kind == DROVE_Y_CLASS) {
+        s->y_class = calloc(n_rows, sizeof *s->y_class);
+        if (s->y_class == NULL) status = drove__fail_nomem("classes", n_rows);
+        goto end;
+    }
+    if (s->y_kind == DROVE_Y_VALUE) {
+        s->y_value = calloc(n_values, sizeof *s->y_value);
+        if (s->y_value == NULL) status = drove__fail_nomem("values", n_values);
+        goto end;
+    }
+    s->label_start = calloc(n_rows + 1, sizeof *s->label_start);
+    s->label = drove__grow(NULL, (size_t)n_labels, sizeof *s->label);
+    if (s->label_start == NULL || s->label == NULL) status = drove__fail_nomem("labels", n_rows);
+end:
     if (status != DROVE_OK) {
         drove__storage_release(s);
         return status;
@@ -137,41 +133,6 @@ drove_status drove__blocks_storage(const drove_blocks *b, size_t n_rows, uint64_
 static drove_status fail_row(const drove_blocks *b, size_t row, const char *what)
 {
     return drove__fail(DROVE_E_DATA, "%s: row %zu: %s", b->path, row + 1, what);
-}
-
-static drove_status check_sparse(const drove_blocks *b, const drove_storage *s, size_t first,
-                                 size_t n, const drove_place_in *to)
-{
-    const size_t n_features = s->n_features;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t begin = s->row_start[to->row + i], end = s->row_start[to->row + i + 1];
-        uint32_t bad = 0, last = 0;
-        for (uint64_t k = begin; k < end; k++) {
-            bad |= (uint32_t)(s->index[k] >= n_features) |
-                   (uint32_t)(k > begin && s->index[k] <= last);
-            last = s->index[k];
-        }
-        if (bad != 0)
-            return fail_row(b, first + i, "feature numbers do not ascend, or are too large");
-    }
-    return DROVE_OK;
-}
-
-static drove_status check_numbers(const drove_blocks *b, const drove_storage *s, size_t first,
-                                  size_t n, const drove_place_in *to)
-{
-    for (size_t i = 0; i < n; i++) {
-        size_t row = to->row + i, length = s->n_features;
-        const float *x = NULL;
-        if (s->x_kind == DROVE_X_F32) x = s->x_f32 + row * length;
-        if (s->x_kind == DROVE_X_CSR && s->value != NULL) {
-            x = s->value + s->row_start[row];
-            length = (size_t)(s->row_start[row + 1] - s->row_start[row]);
-        }
-        if (x != NULL && !drove__floats_are_finite(x, length))
-            return fail_row(b, first + i, "expected finite numbers, found another");
-    }
-    return DROVE_OK;
 }
 
 static bool has_good_target(const drove_storage *s, size_t row)
@@ -195,8 +156,33 @@ drove_status drove__blocks_check_rows(const drove_blocks *b, const drove_storage
     const drove_quant_span span = {
         .first = to->row, .n = n, .shown = first, .n_features = s->n_features, .where = b->path};
     if (s->x_kind == DROVE_X_QUANT) DROVE_TRY(drove__quant_check_rows(s->quant, &span));
-    if (s->x_kind == DROVE_X_CSR) DROVE_TRY(check_sparse(b, s, first, n, to));
-    if (!is_finite) DROVE_TRY(check_numbers(b, s, first, n, to));
+    if (s->x_kind == DROVE_X_CSR) {
+        const size_t n_features = s->n_features;
+        for (size_t i = 0; i < n; i++) {
+            uint64_t begin = s->row_start[to->row + i], end = s->row_start[to->row + i + 1];
+            uint32_t bad = 0, last = 0;
+            for (uint64_t k = begin; k < end; k++) {
+                bad |= (uint32_t)(s->index[k] >= n_features) |
+                       (uint32_t)(k > begin && s->index[k] <= last);
+                last = s->index[k];
+            }
+            if (bad != 0)
+                return fail_row(b, first + i, "feature numbers do not ascend, or are too large");
+        }
+    }
+    if (!is_finite) {
+        for (size_t i = 0; i < n; i++) {
+            size_t row = to->row + i, length = s->n_features;
+            const float *x = NULL;
+            if (s->x_kind == DROVE_X_F32) x = s->x_f32 + row * length;
+            if (s->x_kind == DROVE_X_CSR && s->value != NULL) {
+                x = s->value + s->row_start[row];
+                length = (size_t)(s->row_start[row + 1] - s->row_start[row]);
+            }
+            if (x != NULL && !drove__floats_are_finite(x, length))
+                return fail_row(b, first + i, "expected finite numbers, found another");
+        }
+    }
     for (size_t i = 0; i < n; i++)
         if (!has_good_target(s, to->row + i))
             return fail_row(b, first + i, "its target or weight is out of range");

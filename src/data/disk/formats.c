@@ -196,13 +196,17 @@ drove_status drove__blocks_open(const char *text, drove_blocks **out)
     *out = NULL;
     DROVE_TRY(drove__spec_parse(text, &spec));
     drove_status status = drove__blocks_can(&spec, &can);
-    if (status == DROVE_OK && !can)
+    if (status != DROVE_OK) goto end;
+    if (!can) {
         status = drove__fail(DROVE_E_ARG,
                              "%s: expected rows:FILE or quant:FILE, not compressed and without "
                              "?from, which are read by blocks",
                              text);
-    if (status == DROVE_OK) status = take_keys(&spec, &set);
-    if (status == DROVE_OK) status = open_blocks(&spec, &set, out);
+        goto end;
+    }
+    if ((status = take_keys(&spec, &set)) != DROVE_OK) goto end;
+    status = open_blocks(&spec, &set, out);
+end:
     drove__spec_fini(&spec);
     return status;
 }
@@ -309,27 +313,6 @@ static drove_status read_rows(const drove_spec *spec, int part, const drove_shar
 
 /* ---- writing ---- */
 
-static drove_status quantise(const drove_data *data, const drove_spec *to, const quant_keys *set,
-                             drove_quant **out)
-{
-    const drove_storage *s = data->storage;
-    bool is_sparse = drove__storage_is_sparse(s);
-    drove_quant_options opt = {.number = DROVE_I8, .index_bits = is_sparse ? 16 : 0};
-    const double range = set->range;
-    if (s->x_kind == DROVE_X_QUANT) {
-        opt.number = s->quant->number;
-        opt.index_bits = s->quant->index_bits;
-    }
-    DROVE_TRY(read_precision(to, set->precision, is_sparse, &opt.number, &opt.index_bits));
-    if (range > 0 && opt.number == DROVE_F32)
-        return drove__fail(DROVE_E_ARG, "%s?range: does not apply to floats", to->name);
-    if (range > 0) {
-        opt.scale = (float)(range / drove__number_most(opt.number));
-        if (opt.scale == 0) opt.scale = FLT_TRUE_MIN; /* 0 would choose one; this is refused */
-    }
-    return drove__quant_create(data, &opt, out);
-}
-
 /* text with %XX for all but plain ASCII: a path may hold any bytes, JSON is UTF-8; free(). */
 static char *encode(const char *text)
 {
@@ -353,7 +336,22 @@ static drove_status write_quant(const drove_data *data, const drove_spec *to)
     const drove_scale scale = drove__data_scale(data);
     drove_rows_writer *w = NULL;
     drove_quant *q;
-    DROVE_TRY(quantise(data, to, &set, &q));
+    const drove_storage *s = data->storage;
+    bool is_sparse = drove__storage_is_sparse(s);
+    drove_quant_options opt = {.number = DROVE_I8, .index_bits = is_sparse ? 16 : 0};
+    const double range = set.range;
+    if (s->x_kind == DROVE_X_QUANT) {
+        opt.number = s->quant->number;
+        opt.index_bits = s->quant->index_bits;
+    }
+    DROVE_TRY(read_precision(to, set.precision, is_sparse, &opt.number, &opt.index_bits));
+    if (range > 0 && opt.number == DROVE_F32)
+        return drove__fail(DROVE_E_ARG, "%s?range: does not apply to floats", to->name);
+    if (range > 0) {
+        opt.scale = (float)(range / drove__number_most(opt.number));
+        if (opt.scale == 0) opt.scale = FLT_TRUE_MIN; /* 0 would choose one; this is refused */
+    }
+    DROVE_TRY(drove__quant_create(data, &opt, &q));
     drove_storage shape = *data->storage; /* borrows its arrays */
     shape.x_kind = DROVE_X_QUANT;
     shape.quant = q;

@@ -160,26 +160,6 @@ static void lay_out(const drove_blocks *b, size_t block, drove_rows_layout *lay)
                               lay); /* it could when the file was opened */
 }
 
-static void prepare_ahead(drove_blocks *b)
-{
-    drove_rows_file *f = b->file;
-    b->n_ahead = BLOCKS_AHEAD;
-    b->row_multiple = 1;
-    if (b->fd >= 0) f->ahead = drove__ahead_open(b->fd, f->end / b->n_blocks);
-    if (f->ahead == NULL) return;
-    b->n_ahead = drove__ahead_count(f->ahead);
-
-    /* Rows from which on dense examples in memory are aligned as reads need it; of blocks whose
-     * examples do not end aligned, none are. */
-    drove_rows_layout lay;
-    lay_out(b, 0, &lay);
-    const size_t alignment = drove__ahead_alignment(f->ahead),
-                 bytes = (size_t)lay.bytes[DROVE_ROWS_X];
-    if (bytes == 0 || bytes % alignment != 0) return;
-    const size_t each = bytes / drove__blocks_rows(b, 0);
-    while (b->row_multiple * each % alignment != 0) b->row_multiple *= 2;
-}
-
 /* Errors name the file. */
 drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out)
 {
@@ -205,7 +185,24 @@ drove_status drove__rows_open(const drove_spec *spec, drove_blocks **out)
         drove__fail_in(status, "%s", b->path);
         goto fail;
     }
-    prepare_ahead(b);
+    drove_rows_file *f = b->file;
+    b->n_ahead = BLOCKS_AHEAD;
+    b->row_multiple = 1;
+    if (b->fd >= 0) f->ahead = drove__ahead_open(b->fd, f->end / b->n_blocks);
+    if (f->ahead != NULL) {
+        b->n_ahead = drove__ahead_count(f->ahead);
+
+        /* Rows from which on dense examples in memory are aligned as reads need it; of blocks whose
+         * examples do not end aligned, none are. */
+        drove_rows_layout lay;
+        lay_out(b, 0, &lay);
+        const size_t alignment = drove__ahead_alignment(f->ahead),
+                     bytes = (size_t)lay.bytes[DROVE_ROWS_X];
+        if (bytes != 0 && bytes % alignment == 0) {
+            const size_t each = bytes / drove__blocks_rows(b, 0);
+            while (b->row_multiple * each % alignment != 0) b->row_multiple *= 2;
+        }
+    }
     *out = b;
     return DROVE_OK;
 fail:
@@ -333,22 +330,6 @@ static char *dense_row(const drove_blocks *b, const drove_storage *s, size_t row
     return NULL;
 }
 
-/* Quantised floats whose rows are padded in the file, and not in memory. */
-static drove_status take_padded(const reading *r)
-{
-    drove_quant q = *r->b->shape->quant;
-    float *x = r->s->x_f32 + r->to->row * r->s->n_features;
-    const drove_quant_span span = {.n = r->n,
-                                   .shown = r->block * r->b->block_rows,
-                                   .n_features = q.n_features,
-                                   .where = r->b->path};
-    q.value = r->b->file->padded;
-    DROVE_TRY(drove__quant_check_rows(&q, &span));
-    for (size_t i = 0; i < r->n; i++)
-        memcpy(x + i * q.n_features, (char *)q.value + i * q.row_bytes, q.n_features * sizeof *x);
-    return DROVE_OK;
-}
-
 static int compare_labels(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -442,7 +423,20 @@ drove_status drove__blocks_read(const drove_blocks *b, size_t block, drove_stora
                            "%s: block %zu: the starts of its rows do not ascend, or one is longer "
                            "than its description says",
                            b->path, block);
-    if (f->padded != NULL) DROVE_TRY(take_padded(&r));
+    if (f->padded != NULL) {
+        /* Quantised floats whose rows are padded in the file, and not in memory. */
+        drove_quant q = *r.b->shape->quant;
+        float *x = r.s->x_f32 + r.to->row * r.s->n_features;
+        const drove_quant_span span = {.n = r.n,
+                                       .shown = r.block * r.b->block_rows,
+                                       .n_features = q.n_features,
+                                       .where = r.b->path};
+        q.value = r.b->file->padded;
+        DROVE_TRY(drove__quant_check_rows(&q, &span));
+        for (size_t i = 0; i < r.n; i++)
+            memcpy(x + i * q.n_features, (char *)q.value + i * q.row_bytes,
+                   q.n_features * sizeof *x);
+    }
     const bool is_finite = b->shape->quant == NULL && !r.has_other;
     return drove__blocks_check_rows(b, into, block * b->block_rows, r.n, is_finite, to);
 }

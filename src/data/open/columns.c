@@ -94,10 +94,13 @@ drove_status drove_data_list_columns(const char *spec, char **out)
     const drove_format_ops *format;
     *out = NULL;
     drove_status status = drove__format_parse(spec, &parsed, &format);
-    if (status == DROVE_OK && strcmp(format->name, "table") != 0)
-        status = drove__fail(DROVE_E_ARG, "%s: expected a table, whose columns have names",
-                             format->name);
-    if (status == DROVE_OK) status = list_columns(&parsed, out);
+    if (status != DROVE_OK) goto end;
+    if (strcmp(format->name, "table") != 0 &&
+        (status = drove__fail(DROVE_E_ARG, "%s: expected a table, whose columns have names",
+                              format->name)) != DROVE_OK)
+        goto end;
+    status = list_columns(&parsed, out);
+end:
     drove__spec_fini(&parsed);
     return status;
 }

@@ -78,18 +78,6 @@ static drove_status check_names(const drove_storage *all, const drove_storage *s
     return DROVE_OK;
 }
 
-static drove_status check_targets(const drove_storage *all, const drove_storage *s, uint64_t number)
-{
-    if (s->y_kind != all->y_kind)
-        return fail_kind(number, drove__target_name(all->y_kind), drove__target_name(s->y_kind));
-    if (s->y_kind == DROVE_Y_VALUE && drove__storage_n_values(s) != drove__storage_n_values(all))
-        return fail_count(number, "values", drove__storage_n_values(all),
-                          drove__storage_n_values(s));
-    if (s->y_kind == DROVE_Y_LABELS && s->n_classes != all->n_classes)
-        return fail_count(number, "labels", all->n_classes, s->n_classes);
-    return check_names(all, s, number);
-}
-
 /* The file has one layout for all of its rows. */
 static drove_status check(const writing *w, const drove_storage *s, uint64_t number)
 {
@@ -100,7 +88,14 @@ static drove_status check(const writing *w, const drove_storage *s, uint64_t num
         return fail_count(number, "features", all->n_features, s->n_features);
     if (s->channels != all->channels || s->height != all->height || s->width != all->width)
         return fail_kind(number, "images of the same size", "others");
-    DROVE_TRY(check_targets(all, s, number));
+    if (s->y_kind != all->y_kind)
+        return fail_kind(number, drove__target_name(all->y_kind), drove__target_name(s->y_kind));
+    if (s->y_kind == DROVE_Y_VALUE && drove__storage_n_values(s) != drove__storage_n_values(all))
+        return fail_count(number, "values", drove__storage_n_values(all),
+                          drove__storage_n_values(s));
+    if (s->y_kind == DROVE_Y_LABELS && s->n_classes != all->n_classes)
+        return fail_count(number, "labels", all->n_classes, s->n_classes);
+    DROVE_TRY(check_names(all, s, number));
     if ((s->weight != NULL) != w->has_weights)
         return fail_kind(number, w->has_weights ? "weights" : "no weights",
                          w->has_weights ? "none" : "some");
@@ -169,33 +164,34 @@ static drove_status commit(writing *w, const uint32_t *map)
     return status;
 }
 
-/* The names in the order of the program's numbers, each of which it uses once. */
-static drove_status order_as_given(const uint32_t *number, size_t n, char *const *from, char **to)
-{
-    char *seen = calloc(n, 1);
-    if (seen == NULL) return drove__fail_nomem("classes", n);
-    for (size_t i = 0; i < n; i++) {
-        if (number[i] >= n || seen[number[i]]) {
-            free(seen);
-            return drove__fail(DROVE_E_ARG,
-                               "class_number: expected each of 0 to %zu once, found %lu for class "
-                               "%zu",
-                               n - 1, (unsigned long)number[i], i);
-        }
-        seen[number[i]] = 1;
-        if (from != NULL) to[number[i]] = from[i];
-    }
-    free(seen);
-    return DROVE_OK;
-}
-
 static drove_status commit_as_given(writing *w)
 {
     drove_storage *s = w->shape;
     const size_t n = s->n_classes;
     char **name = calloc(n, sizeof *name);
     if (name == NULL) return drove__fail_nomem("classes", n * sizeof *name);
-    const drove_status status = order_as_given(w->class_number, n, s->class_name, name);
+    /* The names in the order of the program's numbers, each of which it uses once. */
+    drove_status status = DROVE_OK;
+    char *seen = calloc(n, 1);
+    if (seen == NULL) {
+        status = drove__fail_nomem("classes", n);
+        goto end;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (w->class_number[i] >= n || seen[w->class_number[i]]) {
+            free(seen);
+            status =
+                drove__fail(DROVE_E_ARG,
+                            "class_number: expected each of 0 to %zu once, found %lu for class "
+                            "%zu",
+                            n - 1, (unsigned long)w->class_number[i], i);
+            goto end;
+        }
+        seen[w->class_number[i]] = 1;
+        if (s->class_name != NULL) name[w->class_number[i]] = s->class_name[i];
+    }
+    free(seen);
+end:
     if (status == DROVE_OK && s->class_name != NULL) memcpy(s->class_name, name, n * sizeof *name);
     free(name);
     return status == DROVE_OK ? commit(w, w->class_number) : status;
@@ -218,28 +214,6 @@ static drove_status commit_by_name(writing *w)
     return status;
 }
 
-static drove_status order_and_commit(writing *w)
-{
-    const drove_storage *s = w->shape;
-    if (s->y_kind == DROVE_Y_CLASS && w->class_number != NULL) return commit_as_given(w);
-    if (s->y_kind == DROVE_Y_CLASS && s->class_name != NULL) return commit_by_name(w);
-    return commit(w, NULL);
-}
-
-static drove_status write_to(writing *w, const drove_batch_source *source, const char *path)
-{
-    drove_arrays *rows;
-    DROVE_TRY(drove_arrays_create(&rows));
-    drove_status status = drove__rows_create(path, 0, &w->writer);
-    if (status == DROVE_OK) status = write_all(w, source, rows);
-    drove_arrays_destroy(rows);
-    DROVE_TRY(status);
-    if (w->shape == NULL)
-        return drove__fail(DROVE_E_DATA, "%s: expected at least one batch of rows, found none",
-                           path);
-    return order_and_commit(w);
-}
-
 drove_status drove_batches_write(const drove_batch_source *source, const char *path,
                                  uint64_t *n_rows)
 {
@@ -248,7 +222,29 @@ drove_status drove_batches_write(const drove_batch_source *source, const char *p
     DROVE_GIVEN(path);
     DROVE_IN_C_LOCALE;
     writing w = {0};
-    const drove_status status = write_to(&w, source, path);
+    drove_status status = DROVE_OK;
+    drove_arrays *rows;
+    if ((status = drove_arrays_create(&rows)) != DROVE_OK) goto end;
+    status = drove__rows_create(path, 0, &w.writer);
+    if (status == DROVE_OK) status = write_all(&w, source, rows);
+    drove_arrays_destroy(rows);
+    if (status != DROVE_OK) goto end;
+    if (w.shape == NULL) {
+        status =
+            drove__fail(DROVE_E_DATA, "%s: expected at least one batch of rows, found none", path);
+        goto end;
+    }
+    const drove_storage *s = w.shape;
+    if (s->y_kind == DROVE_Y_CLASS && w.class_number != NULL) {
+        status = commit_as_given(&w);
+        goto end;
+    }
+    if (s->y_kind == DROVE_Y_CLASS && s->class_name != NULL) {
+        status = commit_by_name(&w);
+        goto end;
+    }
+    status = commit(&w, NULL);
+end:
     drove__rows_abort(w.writer);
     drove__storage_release(w.shape);
     if (n_rows != NULL && status == DROVE_OK) *n_rows = w.n_rows;

@@ -216,21 +216,6 @@ static drove_status mark_unseen(const drove_storage *train, drove_storage *test,
     return DROVE_OK;
 }
 
-static drove_status match_classes(const drove_storage *train, drove_storage *test, bool may_be_new)
-{
-    uint32_t *mapping = drove__grow(NULL, test->n_classes, sizeof *mapping);
-    if (mapping == NULL) return drove__fail_nomem("classes", test->n_classes * sizeof *mapping);
-    drove_status status = map_classes(train, test, mapping);
-    if (status == DROVE_OK && test->y_kind == DROVE_Y_CLASS && may_be_new)
-        status = mark_unseen(train, test, mapping);
-    if (status == DROVE_OK && test->y_kind == DROVE_Y_CLASS)
-        status = renumber_classes(train, test, mapping);
-    if (status == DROVE_OK && test->y_kind == DROVE_Y_LABELS)
-        status = renumber_labels(train, test, mapping);
-    free(mapping);
-    return status == DROVE_OK ? copy_names(train, test) : status;
-}
-
 static drove_status match(const drove_storage *train, drove_storage *test, bool use_labels,
                           bool may_be_new)
 {
@@ -244,7 +229,20 @@ static drove_status match(const drove_storage *train, drove_storage *test, bool 
     }
     if (train->y_kind != DROVE_Y_VALUE) {
         DROVE_TRY(drove__origin_match(train, test, false));
-        return match_classes(train, test, may_be_new);
+        uint32_t *mapping = drove__grow(NULL, test->n_classes, sizeof *mapping);
+        if (mapping == NULL) return drove__fail_nomem("classes", test->n_classes * sizeof *mapping);
+        drove_status status = map_classes(train, test, mapping);
+        if (status != DROVE_OK) goto end;
+        if (test->y_kind == DROVE_Y_CLASS && may_be_new &&
+            (status = mark_unseen(train, test, mapping)) != DROVE_OK)
+            goto end;
+        if (test->y_kind == DROVE_Y_CLASS &&
+            (status = renumber_classes(train, test, mapping)) != DROVE_OK)
+            goto end;
+        if (test->y_kind == DROVE_Y_LABELS) status = renumber_labels(train, test, mapping);
+    end:
+        free(mapping);
+        return status == DROVE_OK ? copy_names(train, test) : status;
     }
     size_t n_wanted = drove__storage_n_values(train), n = drove__storage_n_values(test);
     if (n == n_wanted) return drove__origin_match(train, test, true);

@@ -234,22 +234,6 @@ static drove_status read_augment(const source *from, const drove_storage *s, uin
                                s->width, seed, out);
 }
 
-/* Test data get the augmentation of the training data; their spec may repeat it. */
-static drove_status copy_augment(const source *from, const drove_data *train, drove_data *test)
-{
-    drove_augment own;
-    test->augment = train->augment;
-    if (!drove__augment_is_asked(&from->common.augment)) return DROVE_OK;
-    DROVE_TRY(read_augment(from, test->storage, train->augment.seed, &own));
-    own.mirror = train->augment.mirror;
-    if (drove__augment_equal(&own, &train->augment)) return DROVE_OK;
-    return drove__fail(
-        DROVE_E_ARG,
-        "%s: test data take crop and pad of the training data; expected none, or the "
-        "same",
-        from->spec.name);
-}
-
 static void add_key(source *from, const char *key, const char *value)
 {
     drove__spec_add(&from->spec, from->format->keys, key, value);
@@ -344,7 +328,21 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
     }
     DROVE_TRY(create_view(storage, &test));
     status = leave_out_unseen(test);
-    if (status == DROVE_OK) status = copy_augment(from, train, test);
+    /* Test data get the augmentation of the training data; their spec may repeat it. */
+    if (status != DROVE_OK) goto end;
+    drove_augment own;
+    test->augment = train->augment;
+    if (!drove__augment_is_asked(&from->common.augment)) goto end;
+    if ((status = read_augment(from, test->storage, train->augment.seed, &own)) != DROVE_OK)
+        goto end;
+    own.mirror = train->augment.mirror;
+    if (!drove__augment_equal(&own, &train->augment))
+        status = drove__fail(
+            DROVE_E_ARG,
+            "%s: test data take crop and pad of the training data; expected none, or the "
+            "same",
+            from->spec.name);
+end:
     if (status != DROVE_OK) {
         drove_data_destroy(test);
         return status;
@@ -384,44 +382,38 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
     return open_test(from, train, true, out);
 }
 
-/* Keys that ask for features which the model may not have. */
-static drove_status note_encoding(const source *from, drove_storage *storage)
-{
-    drove_table_options asked;
-    DROVE_TRY(drove__table_read_options(&from->spec, &asked));
-    const struct {
-        const char *key;
-        bool is_asked;
-    } keys[] = {{"onehot", asked.onehot != DROVE_ONEHOT_DEFAULT},
-                {"hash", asked.hash > 0},
-                {"bins", asked.bins > 0}};
-    for (size_t i = 0; i < DROVE_COUNT(keys); i++)
-        if (keys[i].is_asked)
-            drove__storage_note(storage, "?%s is left out: columns are encoded as for the model",
-                                keys[i].key);
-    return DROVE_OK;
-}
-
-/* Rows for a model of a table: with its columns, categories and classes. */
-static drove_status read_train_like(source *from, drove_storage **out)
-{
-    drove_storage *storage;
-    add_key(from, "target", drove__target_name(from->like->y_kind));
-    DROVE_TRY(from->format->read_like(&from->spec, from->like, true, &storage));
-    drove_status status = drove__match(from->like, storage, true);
-    if (status == DROVE_OK) status = note_encoding(from, storage);
-    if (status == DROVE_OK) *out = storage;
-    else drove__storage_release(storage);
-    return status == DROVE_OK ? status : drove__fail_in(status, "%s", from->spec.arg[0]);
-}
-
 /* Reads training data, only the rows of the shard if possible: then (*out)->n_rows_whole says
  * so. */
 static drove_status read_train(source *from, const char *test, const drove_shard *shard,
                                drove_storage **out)
 {
     const drove_format_ops *f = from->format;
-    if (from->like != NULL && f->read_like != NULL) return read_train_like(from, out);
+    if (from->like != NULL && f->read_like != NULL) {
+        /* Rows for a model of a table: with its columns, categories and classes. */
+        drove_storage *storage;
+        add_key(from, "target", drove__target_name(from->like->y_kind));
+        DROVE_TRY(from->format->read_like(&from->spec, from->like, true, &storage));
+        drove_status status = drove__match(from->like, storage, true);
+        /* Keys that ask for features which the model may not have. */
+        if (status != DROVE_OK) goto end;
+        drove_table_options asked;
+        if ((status = drove__table_read_options(&from->spec, &asked)) != DROVE_OK) goto end;
+        const struct {
+            const char *key;
+            bool is_asked;
+        } keys[] = {{"onehot", asked.onehot != DROVE_ONEHOT_DEFAULT},
+                    {"hash", asked.hash > 0},
+                    {"bins", asked.bins > 0}};
+        for (size_t i = 0; i < DROVE_COUNT(keys); i++)
+            if (keys[i].is_asked)
+                drove__storage_note(storage,
+                                    "?%s is left out: columns are encoded as for the model",
+                                    keys[i].key);
+    end:
+        if (status == DROVE_OK) *out = storage;
+        else drove__storage_release(storage);
+        return status == DROVE_OK ? status : drove__fail_in(status, "%s", from->spec.arg[0]);
+    }
     bool may_fit = from->scaling != DROVE_SCALE_NONE && from->scaling != DROVE_SCALE_UNIT;
     if (drove__shard_is_part(shard) && f->reads_shards && !splits(from, test) && !may_fit) {
         DROVE_TRY(f->read(&from->spec, from->is_test, shard, out));
@@ -466,28 +458,6 @@ static drove_status keep_shard(const source *from, const drove_shard *shard, dro
     return DROVE_OK;
 }
 
-static drove_status open_source(source *from, const char *test, uint64_t seed,
-                                const drove_shard *shard, drove_data **train, drove_data **held_out,
-                                size_t *n_rows_whole)
-{
-    drove_storage *storage = NULL;
-    DROVE_TRY(read_train(from, test, shard, &storage));
-    DROVE_TRY(create_view(storage, train));
-    (*train)->scaling = from->scaling;
-    /* bytes mean the same whatever format they come in */
-    if (!has_scale(from) && storage->x_kind == DROVE_X_U8) (*train)->scaling = DROVE_SCALE_UNIT;
-    DROVE_TRY(read_augment(from, storage, seed, &(*train)->augment));
-    DROVE_TRY(hold_out(from, test, seed, *train, held_out));
-    DROVE_TRY(drove__weights_normalise(*train));
-    DROVE_TRY(drove__scale_fit(*train));
-    DROVE_TRY(take_means(from, *train));
-    if (*held_out != NULL) DROVE_TRY(drove__scale_copy(*train, *held_out));
-    *n_rows_whole = storage->n_rows_whole;
-    if (*n_rows_whole > 0) return DROVE_OK;
-    *n_rows_whole = (*train)->n_rows;
-    return drove__shard_is_part(shard) ? keep_shard(from, shard, train, held_out) : DROVE_OK;
-}
-
 /* Records the origin of a view. */
 static drove_status set_origin(drove_data *data, const char *spec, drove_rows_of part,
                                uint64_t seed)
@@ -530,8 +500,24 @@ drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t
     if (test_out == NULL) test = NULL;
     drove_status status = parse_source(spec, &from);
     from.like = like;
-    if (status == DROVE_OK)
-        status = open_source(&from, test, seed, shard, &train, &held_out, n_rows_whole);
+    if (status != DROVE_OK) goto end;
+    drove_storage *storage = NULL;
+    if ((status = read_train(&from, test, shard, &storage)) != DROVE_OK) goto end;
+    if ((status = create_view(storage, &train)) != DROVE_OK) goto end;
+    train->scaling = from.scaling;
+    /* bytes mean the same whatever format they come in */
+    if (!has_scale(&from) && storage->x_kind == DROVE_X_U8) train->scaling = DROVE_SCALE_UNIT;
+    if ((status = read_augment(&from, storage, seed, &train->augment)) != DROVE_OK) goto end;
+    if ((status = hold_out(&from, test, seed, train, &held_out)) != DROVE_OK) goto end;
+    if ((status = drove__weights_normalise(train)) != DROVE_OK) goto end;
+    if ((status = drove__scale_fit(train)) != DROVE_OK) goto end;
+    if ((status = take_means(&from, train)) != DROVE_OK) goto end;
+    if (held_out != NULL && (status = drove__scale_copy(train, held_out)) != DROVE_OK) goto end;
+    *n_rows_whole = storage->n_rows_whole;
+    if (*n_rows_whole > 0) goto end;
+    *n_rows_whole = train->n_rows;
+    status = drove__shard_is_part(shard) ? keep_shard(&from, shard, &train, &held_out) : DROVE_OK;
+end:
     if (status == DROVE_OK && !drove__shard_is_part(shard))
         status = set_origins(spec, test, seed, train, held_out);
     drove__spec_fini(&from.spec);
@@ -545,33 +531,29 @@ drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t
     return DROVE_OK;
 }
 
-static drove_status finish_open(source *from, const char *test, uint64_t seed, drove_data *train,
-                                drove_data *held, drove_data **test_out)
-{
-    const bool is_split = test != NULL && strcmp(test, "split") == 0;
-    train->scaling = from->scaling;
-    if (!has_scale(from) && train->storage->x_kind == DROVE_X_U8) train->scaling = DROVE_SCALE_UNIT;
-    DROVE_TRY(read_augment(from, train->storage, seed, &train->augment));
-    if (!is_split) DROVE_TRY(hold_out(from, test, seed, train, test_out));
-    DROVE_TRY(drove__weights_normalise(train));
-    DROVE_TRY(drove__scale_fit(train));
-    DROVE_TRY(take_means(from, train));
-    if (*test_out != NULL) DROVE_TRY(drove__scale_copy(train, *test_out));
-    if (held != NULL) {
-        held->augment = train->augment;
-        DROVE_TRY(drove__scale_copy(train, held));
-    }
-    if (is_split) *test_out = held;
-    return DROVE_OK;
-}
-
 drove_status drove__data_finish_open(const char *spec, const char *test, uint64_t seed,
                                      drove_data *train, drove_data *held, drove_data **test_out)
 {
     source from;
     *test_out = NULL;
     drove_status status = parse_source(spec, &from);
-    if (status == DROVE_OK) status = finish_open(&from, test, seed, train, held, test_out);
+    if (status != DROVE_OK) goto end;
+    const bool is_split = test != NULL && strcmp(test, "split") == 0;
+    train->scaling = from.scaling;
+    if (!has_scale(&from) && train->storage->x_kind == DROVE_X_U8)
+        train->scaling = DROVE_SCALE_UNIT;
+    if ((status = read_augment(&from, train->storage, seed, &train->augment)) != DROVE_OK) goto end;
+    if (!is_split && (status = hold_out(&from, test, seed, train, test_out)) != DROVE_OK) goto end;
+    if ((status = drove__weights_normalise(train)) != DROVE_OK) goto end;
+    if ((status = drove__scale_fit(train)) != DROVE_OK) goto end;
+    if ((status = take_means(&from, train)) != DROVE_OK) goto end;
+    if (*test_out != NULL && (status = drove__scale_copy(train, *test_out)) != DROVE_OK) goto end;
+    if (held != NULL) {
+        held->augment = train->augment;
+        if ((status = drove__scale_copy(train, held)) != DROVE_OK) goto end;
+    }
+    if (is_split) *test_out = held;
+end:
     drove__spec_fini(&from.spec);
     if (status == DROVE_OK || *test_out == held) return status;
     drove_data_destroy(*test_out);

@@ -133,24 +133,17 @@ static drove_status fill(reading *r, size_t wanted)
     return DROVE_OK;
 }
 
-static uint64_t count_lines(const char *text, size_t n)
-{
-    uint64_t lines = 0;
-    const char *end = text + n;
-    while ((text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
-        lines++;
-        text++;
-    }
-    return lines;
-}
-
 /* *found false: the file is at its end. */
 static drove_status next_piece(reading *r, drove_piece *out, bool *found)
 {
     char *begin = r->text + r->n_head;
     size_t cut = 0;
     if (r->n_given > 0) {
-        r->line += count_lines(begin, r->n_given);
+        const char *line = begin, *end = begin + r->n_given;
+        while ((line = memchr(line, '\n', (size_t)(end - line))) != NULL) {
+            r->line++;
+            line++;
+        }
         memmove(begin, begin + r->n_given, r->n - r->n_given);
         r->n -= r->n_given;
         r->n_given = 0;
@@ -335,9 +328,10 @@ static drove_status learn(reading *r)
     drove_storage *sample = NULL;
     if (is_given(r)) DROVE_TRY(set_key(r, "target", drove__target_name(r->opt->like->y_kind)));
     drove_status status = read_sample(r, &sample);
-    if (status == DROVE_OK) status = drove__storage_create(&r->shape);
-    if (status == DROVE_OK)
-        status = drove__storage_describe(is_given(r) ? r->opt->like : sample, r->shape);
+    if (status != DROVE_OK) goto end;
+    if ((status = drove__storage_create(&r->shape)) != DROVE_OK) goto end;
+    status = drove__storage_describe(is_given(r) ? r->opt->like : sample, r->shape);
+end:
     drove__storage_release(sample);
     DROVE_TRY(status);
     if (is_given(r)) return keep_head(r);
@@ -415,16 +409,6 @@ static drove_status map_classes(reading *r, const drove_storage *s, uint32_t **m
 
 /* ---- rows ---- */
 
-static void find_features(reading *r, const drove_storage *s)
-{
-    if (!r->finds_base) return;
-    if (s->n_features > r->shape->n_features) r->shape->n_features = s->n_features;
-    r->has_zero = r->has_zero || s->has_feature_0;
-    for (size_t i = 0; i < s->n_rows && r->libsvm.n_features > 0 && !r->has_beyond; i++)
-        r->has_beyond = s->row_start[i] < s->row_start[i + 1] &&
-                        s->index[s->row_start[i + 1] - 1] == r->libsvm.n_features;
-}
-
 /* Their classes are then those of the given data. */
 static drove_status match_given(const reading *r, drove_storage *s)
 {
@@ -447,10 +431,17 @@ static drove_status write_piece(reading *r, const drove_piece *piece)
     if (status != DROVE_OK)
         return drove__fail_in(status, "rows from line %llu on", (unsigned long long)r->line);
     const drove_data view = {.storage = s, .n_rows = s->n_rows};
-    find_features(r, s);
-    status = is_given(r) ? match_given(r, s) : map_classes(r, s, &map);
-    if (status == DROVE_OK) status = drove__origin_match(r->shape, s, true);
-    if (status == DROVE_OK) status = drove__rows_append(r->writer, &view, NULL, map);
+    if (r->finds_base) {
+        if (s->n_features > r->shape->n_features) r->shape->n_features = s->n_features;
+        r->has_zero = r->has_zero || s->has_feature_0;
+        for (size_t i = 0; i < s->n_rows && r->libsvm.n_features > 0 && !r->has_beyond; i++)
+            r->has_beyond = s->row_start[i] < s->row_start[i + 1] &&
+                            s->index[s->row_start[i + 1] - 1] == r->libsvm.n_features;
+    }
+    if ((status = is_given(r) ? match_given(r, s) : map_classes(r, s, &map)) != DROVE_OK) goto end;
+    if ((status = drove__origin_match(r->shape, s, true)) != DROVE_OK) goto end;
+    status = drove__rows_append(r->writer, &view, NULL, map);
+end:
     free(map);
     drove__storage_release(s);
     return status;
@@ -467,28 +458,23 @@ static drove_status write_pieces(reading *r)
     }
 }
 
-static drove_status settle_features(reading *r, bool is_shifted)
-{
-    drove_storage *s = r->shape;
-    if (r->finds_base) s->index_base = is_shifted;
-    s->n_features -= is_shifted;
-    if (r->libsvm.n_features == 0) return DROVE_OK;
-    s->n_features = (size_t)r->libsvm.n_features;
-    if (is_shifted || !r->has_beyond) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "%s: expected feature numbers from 0 to %llu (?features=%llu), found %llu",
-                       drove__reader_path(r->reader), (unsigned long long)r->libsvm.n_features - 1,
-                       (unsigned long long)r->libsvm.n_features,
-                       (unsigned long long)r->libsvm.n_features);
-}
-
 static drove_status commit(reading *r)
 {
     drove_storage *s = r->shape;
     uint32_t *map = NULL;
     bool has_classes = s->y_kind != DROVE_Y_VALUE && !is_given(r);
     bool is_shifted = r->finds_base && !r->has_zero && s->n_features > 1;
-    DROVE_TRY(settle_features(r, is_shifted));
+    if (r->finds_base) s->index_base = is_shifted;
+    s->n_features -= is_shifted;
+    if (r->libsvm.n_features != 0) {
+        s->n_features = (size_t)r->libsvm.n_features;
+        if (!is_shifted && r->has_beyond)
+            return drove__fail(
+                DROVE_E_DATA,
+                "%s: expected feature numbers from 0 to %llu (?features=%llu), found %llu",
+                drove__reader_path(r->reader), (unsigned long long)r->libsvm.n_features - 1,
+                (unsigned long long)r->libsvm.n_features, (unsigned long long)r->libsvm.n_features);
+    }
     if (has_classes) {
         map = drove__grow(NULL, r->names.n, sizeof *map);
         if (map == NULL) return drove__fail_nomem("classes", r->names.n * sizeof *map);
@@ -532,8 +518,10 @@ static drove_status read_some(const char *spec, size_t piece_bytes, drove_data *
     drove_storage *s = NULL;
     *out = NULL;
     drove_status status = drove__format_parse(spec, &r.spec, &r.format);
-    if (status == DROVE_OK) status = open_text(&r);
-    if (status == DROVE_OK) status = read_sample(&r, &s);
+    if (status != DROVE_OK) goto end;
+    if ((status = open_text(&r)) != DROVE_OK) goto end;
+    status = read_sample(&r, &s);
+end:
     if (status == DROVE_OK) {
         *out = calloc(1, sizeof **out);
         if (*out == NULL) status = drove__fail_nomem("data set", sizeof **out);

@@ -38,12 +38,6 @@ static void release_array(struct ArrowArray *array)
     array->release = NULL;
 }
 
-static void release_stream(struct ArrowArrayStream *stream)
-{
-    if (stream->release != NULL) stream->release(stream);
-    stream->release = NULL;
-}
-
 static void free_import(import *m)
 {
     for (size_t i = 0; m->field != NULL && i < m->n_fields; i++) free(m->field[i].name);
@@ -58,8 +52,23 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static drove_status check_names(const import *m)
+/* The caller calls free_import even after a failure. */
+static drove_status begin(const struct ArrowSchema *schema, import *m)
 {
+    *m = (import){.frame = NULL};
+    if (schema->release == NULL)
+        return drove__fail(DROVE_E_DATA, "arrow: expected a schema, found one that was released");
+    if (schema->format == NULL || strcmp(schema->format, "+s") != 0)
+        return drove__fail(DROVE_E_DATA,
+                           "arrow: expected the schema of a table, \"+s\", found \"%.40s\"",
+                           schema->format != NULL ? schema->format : "none");
+    if (schema->n_children < 1 || schema->n_children > DROVE_FRAME_COLUMNS_MOST)
+        return drove__fail(DROVE_E_DATA, "arrow: expected 1 to %d columns, found %lld",
+                           DROVE_FRAME_COLUMNS_MOST, (long long)schema->n_children);
+    m->n_fields = (size_t)schema->n_children;
+    m->field = calloc(m->n_fields, sizeof *m->field);
+    if (m->field == NULL) return drove__fail_nomem("columns", m->n_fields * sizeof *m->field);
+    for (size_t i = 0; i < m->n_fields; i++) DROVE_TRY(drove__arrow_field(schema, i, &m->field[i]));
     char **name = drove__grow(NULL, m->n_fields, sizeof *name);
     drove_status status = DROVE_OK;
     if (name == NULL) return drove__fail_nomem("names of columns", m->n_fields * sizeof *name);
@@ -73,33 +82,7 @@ static drove_status check_names(const import *m)
                                  name[i]);
     }
     free(name);
-    return status;
-}
-
-static drove_status check_schema(const struct ArrowSchema *schema)
-{
-    if (schema->release == NULL)
-        return drove__fail(DROVE_E_DATA, "arrow: expected a schema, found one that was released");
-    if (schema->format == NULL || strcmp(schema->format, "+s") != 0)
-        return drove__fail(DROVE_E_DATA,
-                           "arrow: expected the schema of a table, \"+s\", found \"%.40s\"",
-                           schema->format != NULL ? schema->format : "none");
-    if (schema->n_children < 1 || schema->n_children > DROVE_FRAME_COLUMNS_MOST)
-        return drove__fail(DROVE_E_DATA, "arrow: expected 1 to %d columns, found %lld",
-                           DROVE_FRAME_COLUMNS_MOST, (long long)schema->n_children);
-    return DROVE_OK;
-}
-
-/* The caller calls free_import even after a failure. */
-static drove_status begin(const struct ArrowSchema *schema, import *m)
-{
-    *m = (import){.frame = NULL};
-    DROVE_TRY(check_schema(schema));
-    m->n_fields = (size_t)schema->n_children;
-    m->field = calloc(m->n_fields, sizeof *m->field);
-    if (m->field == NULL) return drove__fail_nomem("columns", m->n_fields * sizeof *m->field);
-    for (size_t i = 0; i < m->n_fields; i++) DROVE_TRY(drove__arrow_field(schema, i, &m->field[i]));
-    DROVE_TRY(check_names(m));
+    DROVE_TRY(status);
     DROVE_TRY(drove__frame_create(m->n_fields, &m->frame));
     for (size_t i = 0; i < m->n_fields; i++) {
         const drove_arrow_field *field = &m->field[i];
@@ -116,7 +99,7 @@ static drove_status begin(const struct ArrowSchema *schema, import *m)
 
 /* ---- batches ---- */
 
-static drove_status check_batch(const import *m, const struct ArrowArray *batch)
+static drove_status add_batch(import *m, const struct ArrowArray *batch)
 {
     const uint8_t *valid = NULL;
     if (batch->n_children != (int64_t)m->n_fields || batch->children == NULL)
@@ -139,12 +122,6 @@ static drove_status check_batch(const import *m, const struct ArrowArray *batch)
                            "arrow: row %zu: expected a row of a record batch, found null",
                            m->frame->n_rows + (size_t)(i - batch->offset) + 1);
     }
-    return DROVE_OK;
-}
-
-static drove_status add_batch(import *m, const struct ArrowArray *batch)
-{
-    DROVE_TRY(check_batch(m, batch));
     const size_t n = (size_t)batch->length, n_rows = m->frame->n_rows;
     for (size_t i = 0; i < m->n_fields; i++)
         DROVE_TRY(drove__arrow_read(&m->field[i], batch->children[i], (size_t)batch->offset, n,
@@ -175,10 +152,14 @@ drove_status drove_arrow_table_create(struct ArrowSchema *schema, struct ArrowAr
 import m;
     *out = NULL;
     drove_status status = begin(schema, &m);
-    if (status == DROVE_OK && batch->release == NULL)
-        status = drove__fail(DROVE_E_DATA, "arrow: expected a batch, found one that was released");
-    if (status == DROVE_OK) status = add_batch(&m, batch);
-    if (status == DROVE_OK) status = finish(&m, out);
+    if (status != DROVE_OK) goto end;
+    if (batch->release == NULL &&
+        (status = drove__fail(DROVE_E_DATA,
+                              "arrow: expected a batch, found one that was released")) != DROVE_OK)
+        goto end;
+    if ((status = add_batch(&m, batch)) != DROVE_OK) goto end;
+    status = finish(&m, out);
+end:
     free_import(&m);
     release_array(batch);
     release_schema(schema);
@@ -229,7 +210,8 @@ import m;
     drove_status status = read_stream(stream, &m);
     if (status == DROVE_OK) status = finish(&m, out);
     free_import(&m);
-    release_stream(stream);
+    if (stream->release != NULL) stream->release(stream);
+    stream->release = NULL;
     return status;
 }
 
@@ -264,48 +246,6 @@ size_t drove_arrow_table_bytes(const drove_arrow_table *table)
     return drove__frame_bytes(table->frame);
 }
 
-static drove_status check_added(const drove_frame *frame, const char *name,
-                                const drove_matrix *values)
-{
-    DROVE_TRY(drove__matrix_check(values, "arrow"));
-    if (values->n_rows != frame->n_rows || values->n_columns != 1)
-        return drove__fail(DROVE_E_SHAPE,
-                           "arrow: column \"%.80s\": expected %zu x 1 numbers, one for each row, "
-                           "found %zu x %zu",
-                           name, frame->n_rows, values->n_rows, values->n_columns);
-    for (size_t i = 0; i < frame->n_columns; i++) {
-        if (strcmp(frame->column[i].name, name) == 0)
-            return drove__fail(DROVE_E_ARG,
-                               "arrow: expected a name that no column has, found \"%.80s\"", name);
-    }
-    if (*name == '\0' || !drove__is_utf8(name, strlen(name)))
-        return drove__fail(DROVE_E_ARG, "arrow: expected a name in UTF-8, found \"%.80s\"", name);
-    return DROVE_OK;
-}
-
-static void fill_numbers(const drove_matrix *values, drove_frame_column *column)
-{
-    for (size_t i = 0; i < values->n_rows; i++) column->number[i] = drove__matrix_at(values, i, 0);
-}
-
-/* word[n_texts]: what stands for each text in the column. */
-static drove_status fill_category(const drove_matrix *values, const uint32_t *word, size_t n_texts,
-                                  drove_frame_column *column)
-{
-    for (size_t i = 0; i < values->n_rows; i++) {
-        const double value = drove__matrix_at(values, i, 0);
-        column->raw[i] = 0;
-        if (isnan(value)) continue;
-        if (!(value >= 0 && value < (double)n_texts && value == floor(value)))
-            return drove__fail(DROVE_E_DATA,
-                               "arrow: column \"%.80s\": row %zu: expected a number of one of %zu "
-                               "texts, found %g",
-                               column->name, i + 1, n_texts, value);
-        column->raw[i] = word[(size_t)value];
-    }
-    return DROVE_OK;
-}
-
 static drove_status add_category(const drove_matrix *values, const char *const *text,
                                  size_t n_texts, drove_frame_column *column)
 {
@@ -314,7 +254,23 @@ static drove_status add_category(const drove_matrix *values, const char *const *
         word != NULL ? DROVE_OK : drove__fail_nomem("texts", n_texts * sizeof *word);
     for (size_t k = 0; k < n_texts && status == DROVE_OK; k++)
         status = drove__frame_intern(column, text[k], strlen(text[k]), &word[k]);
-    if (status == DROVE_OK) status = fill_category(values, word, n_texts, column);
+    /* word[n_texts]: what stands for each text in the column. */
+    if (status != DROVE_OK) goto end;
+    for (size_t i = 0; i < values->n_rows; i++) {
+        const double value = drove__matrix_at(values, i, 0);
+        column->raw[i] = 0;
+        if (isnan(value)) continue;
+        if (!(value >= 0 && value < (double)n_texts && value == floor(value))) {
+            status =
+                drove__fail(DROVE_E_DATA,
+                            "arrow: column \"%.80s\": row %zu: expected a number of one of %zu "
+                            "texts, found %g",
+                            column->name, i + 1, n_texts, value);
+            goto end;
+        }
+        column->raw[i] = word[(size_t)value];
+    }
+end:
     free(word);
     return status;
 }
@@ -328,7 +284,19 @@ drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
     DROVE_GIVEN(values);
     DROVE_ALIVE(table, "a table");
     drove_frame *frame = table->frame;
-    DROVE_TRY(check_added(frame, name, values));
+    DROVE_TRY(drove__matrix_check(values, "arrow"));
+    if (values->n_rows != frame->n_rows || values->n_columns != 1)
+        return drove__fail(DROVE_E_SHAPE,
+                           "arrow: column \"%.80s\": expected %zu x 1 numbers, one for each row, "
+                           "found %zu x %zu",
+                           name, frame->n_rows, values->n_rows, values->n_columns);
+    for (size_t i = 0; i < frame->n_columns; i++) {
+        if (strcmp(frame->column[i].name, name) == 0)
+            return drove__fail(DROVE_E_ARG,
+                               "arrow: expected a name that no column has, found \"%.80s\"", name);
+    }
+    if (*name == '\0' || !drove__is_utf8(name, strlen(name)))
+        return drove__fail(DROVE_E_ARG, "arrow: expected a name in UTF-8, found \"%.80s\"", name);
     drove_frame_column column = {.type = text != NULL ? DROVE_FRAME_CATEGORY : DROVE_FRAME_NUMBER,
                                  .is_wide = text == NULL,
                                  .name = strdup(name)};
@@ -336,7 +304,10 @@ drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
     drove_status status =
         column.name != NULL ? DROVE_OK : drove__fail_nomem("a column", strlen(name));
     if (status == DROVE_OK) status = drove__frame_reserve(&column, frame->n_rows);
-    if (status == DROVE_OK && text == NULL) fill_numbers(values, &column);
+    if (status == DROVE_OK && text == NULL) {
+        for (size_t i = 0; i < values->n_rows; i++)
+            column.number[i] = drove__matrix_at(values, i, 0);
+    }
     if (status == DROVE_OK && text == NULL) status = drove__frame_settle(&column, frame->n_rows);
     if (status == DROVE_OK && text != NULL) status = add_category(values, text, n_texts, &column);
     if (status == DROVE_OK) {

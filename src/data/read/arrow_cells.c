@@ -116,31 +116,6 @@ static drove_status fail_count(const char *what, long long expected, int64_t fou
                        (long long)found);
 }
 
-/* Arrays of nulls have no buffer; those of some producers, after older versions of the
- * specification, have one of valid cells. */
-static drove_status check_n_buffers(const struct ArrowArray *a, drove_arrow_kind kind)
-{
-    const bool is_view = kind == DROVE_ARROW_VIEW, is_null = kind == DROVE_ARROW_NULL;
-    const int64_t expected = is_null ? 0 : is_view || kind == DROVE_ARROW_TEXT ? 3 : 2;
-    const bool may_be_more = is_view || (is_null && a->n_buffers == 1);
-    if (a->n_buffers < expected || (a->n_buffers > expected && !may_be_more))
-        return fail_count("buffers:", (long long)expected, a->n_buffers);
-    if (is_null || a->buffers != NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "expected %lld buffers, found none", (long long)a->n_buffers);
-}
-
-static drove_status check_counts(const struct ArrowArray *a, const drove_arrow_type *type)
-{
-    if (a->length < 0 || a->length > CELLS_MOST)
-        return fail_count("a length from 0 to", (long long)CELLS_MOST, a->length);
-    if (a->offset < 0 || a->offset > CELLS_MOST)
-        return fail_count("an offset from 0 to", (long long)CELLS_MOST, a->offset);
-    if (a->null_count < -1 || a->null_count > a->length)
-        return fail_count("a null_count from -1 to", (long long)a->length, a->null_count);
-    if (a->n_children != 0) return fail_count("children:", 0, a->n_children);
-    return check_n_buffers(a, type->kind);
-}
-
 /* The bitmap agrees with null_count, over the whole array. */
 static drove_status check_valid(const struct ArrowArray *a)
 {
@@ -183,7 +158,23 @@ static drove_status open_cells(const struct ArrowArray *a, const drove_arrow_typ
                                size_t first, size_t n, cells *out)
 {
     *out = (cells){.type = type, .n = n};
-    DROVE_TRY(check_counts(a, type));
+    if (a->length < 0 || a->length > CELLS_MOST)
+        return fail_count("a length from 0 to", (long long)CELLS_MOST, a->length);
+    if (a->offset < 0 || a->offset > CELLS_MOST)
+        return fail_count("an offset from 0 to", (long long)CELLS_MOST, a->offset);
+    if (a->null_count < -1 || a->null_count > a->length)
+        return fail_count("a null_count from -1 to", (long long)a->length, a->null_count);
+    if (a->n_children != 0) return fail_count("children:", 0, a->n_children);
+    /* Arrays of nulls have no buffer; those of some producers, after older versions of the
+     * specification, have one of valid cells. */
+    const bool is_view = type->kind == DROVE_ARROW_VIEW, is_null = type->kind == DROVE_ARROW_NULL;
+    const int64_t expected = is_null ? 0 : is_view || type->kind == DROVE_ARROW_TEXT ? 3 : 2;
+    const bool may_be_more = is_view || (is_null && a->n_buffers == 1);
+    if (a->n_buffers < expected || (a->n_buffers > expected && !may_be_more))
+        return fail_count("buffers:", (long long)expected, a->n_buffers);
+    if (!is_null && a->buffers == NULL)
+        return drove__fail(DROVE_E_DATA, "expected %lld buffers, found none",
+                           (long long)a->n_buffers);
     if (first > (size_t)a->length || n > (size_t)a->length - first)
         return drove__fail(DROVE_E_DATA, "expected %zu cells from %zu on, found a length of %lld",
                            n, first, (long long)a->length);
@@ -258,16 +249,6 @@ static drove_status put_text(const cells *c, size_t i, drove_frame_column *colum
 
 /* ---- cells ---- */
 
-static drove_status put_integer(const cells *c, size_t i, drove_frame_column *column, size_t row)
-{
-    const int64_t value = integer_at(c->values, c->type, c->start + i);
-    column->integer[row] = value;
-    if (value != DROVE_FRAME_NO_INTEGER || !column->is_unsigned) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "expected an unsigned integer other than 2^63, which marks missing cells "
-                       "(as floats the column has it)");
-}
-
 static drove_status put_date(const cells *c, size_t i, drove_frame_column *column, size_t row)
 {
     const int64_t per_day = c->type->per_day, seconds_of_day = 86400;
@@ -299,7 +280,14 @@ static drove_status put_cell(const cells *c, size_t i, drove_frame_column *colum
     const size_t at = c->start + i;
     double value = 0;
     switch (c->type->kind) {
-    case DROVE_ARROW_INTEGER: return put_integer(c, i, column, row);
+    case DROVE_ARROW_INTEGER: {
+        const int64_t integer = integer_at(c->values, c->type, c->start + i);
+        column->integer[row] = integer;
+        if (integer != DROVE_FRAME_NO_INTEGER || !column->is_unsigned) return DROVE_OK;
+        return drove__fail(
+            DROVE_E_DATA, "expected an unsigned integer other than 2^63, which marks missing cells "
+                          "(as floats the column has it)");
+    }
     case DROVE_ARROW_DATE: return put_date(c, i, column, row);
     case DROVE_ARROW_NULL:
     case DROVE_ARROW_TEXT:
@@ -363,27 +351,6 @@ static drove_status read_value(dictionary *d, size_t k, drove_frame_column *colu
     return drove__frame_intern(column, text, drove__frame_print(&d->one, 0, text), &d->word[k]);
 }
 
-static drove_status open_dictionary(const drove_arrow_field *field, const struct ArrowArray *a,
-                                    dictionary *out)
-{
-    const struct ArrowArray *values = a->dictionary;
-    *out = (dictionary){.one.type = drove__arrow_frame_type(&field->value),
-                        .one.is_unsigned = field->value.is_unsigned,
-                        .one.is_wide = drove__arrow_is_wide(&field->value)};
-    if (values == NULL || values->release == NULL)
-        return drove__fail(DROVE_E_DATA, "expected a dictionary, found none");
-    if (values->dictionary != NULL)
-        return drove__fail(DROVE_E_DATA,
-                           "expected a dictionary of values, found one of dictionaries");
-    const size_t n = values->length > 0 ? (size_t)values->length : 0;
-    DROVE_TRY(open_cells(values, &field->value, 0, n, &out->values));
-    DROVE_TRY(drove__frame_reserve(&out->one, 1));
-    out->word = drove__grow(NULL, n > 0 ? n : 1, sizeof *out->word);
-    if (out->word == NULL) return drove__fail_nomem("a dictionary", n * sizeof *out->word);
-    for (size_t k = 0; k < n; k++) out->word[k] = UNREAD;
-    return DROVE_OK;
-}
-
 static drove_status put_indices(const drove_arrow_field *field, const cells *c, dictionary *d,
                                 drove_frame_column *column, size_t row)
 {
@@ -410,7 +377,30 @@ static drove_status read_dictionary(const drove_arrow_field *field, const struct
                                     const cells *c, drove_frame_column *column, size_t row)
 {
     dictionary d;
-    drove_status status = open_dictionary(field, a, &d);
+    drove_status status = DROVE_OK;
+    const struct ArrowArray *values = a->dictionary;
+    d = (dictionary){.one.type = drove__arrow_frame_type(&field->value),
+                     .one.is_unsigned = field->value.is_unsigned,
+                     .one.is_wide = drove__arrow_is_wide(&field->value)};
+    if (values == NULL || values->release == NULL) {
+        status = drove__fail(DROVE_E_DATA, "expected a dictionary, found none");
+        goto end;
+    }
+    if (values->dictionary != NULL) {
+        status =
+            drove__fail(DROVE_E_DATA, "expected a dictionary of values, found one of dictionaries");
+        goto end;
+    }
+    const size_t n = values->length > 0 ? (size_t)values->length : 0;
+    if ((status = open_cells(values, &field->value, 0, n, &d.values)) != DROVE_OK) goto end;
+    if ((status = drove__frame_reserve(&d.one, 1)) != DROVE_OK) goto end;
+    d.word = drove__grow(NULL, n > 0 ? n : 1, sizeof *d.word);
+    if (d.word == NULL) {
+        status = drove__fail_nomem("a dictionary", n * sizeof *d.word);
+        goto end;
+    }
+    for (size_t k = 0; k < n; k++) d.word[k] = UNREAD;
+end:
     if (status != DROVE_OK)
         drove__fail_in(status, "arrow: column \"%.80s\": dictionary", field->name);
     else status = put_indices(field, c, &d, column, row);

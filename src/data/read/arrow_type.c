@@ -144,11 +144,15 @@ static drove_status read_type(const struct ArrowSchema *schema, const char *name
                        name, FORMAT_SHOWN, format);
 }
 
-/* As in a file, a column without a name is called by its number. */
-static drove_status read_name(const struct ArrowSchema *schema, size_t i, char **out)
+drove_status drove__arrow_field(const struct ArrowSchema *schema, size_t i, drove_arrow_field *out)
 {
+    *out = (drove_arrow_field){0};
+    const struct ArrowSchema *child = schema->children != NULL ? schema->children[i] : NULL;
+    if (child == NULL)
+        return drove__fail(DROVE_E_DATA, "arrow: column %zu: expected a schema, found none", i + 1);
+    /* As in a file, a column without a name is called by its number. */
     char number[32];
-    const char *name = schema->name;
+    const char *name = child->name;
     if (name == NULL || *name == '\0') {
         snprintf(number, sizeof number, "column%zu", i + 1);
         name = number;
@@ -156,17 +160,8 @@ static drove_status read_name(const struct ArrowSchema *schema, size_t i, char *
     if (!drove__is_utf8(name, strlen(name)))
         return drove__fail(DROVE_E_DATA,
                            "arrow: column %zu: expected a name in UTF-8, found other bytes", i + 1);
-    *out = strdup(name);
-    return *out != NULL ? DROVE_OK : drove__fail_nomem("names of columns", strlen(name));
-}
-
-drove_status drove__arrow_field(const struct ArrowSchema *schema, size_t i, drove_arrow_field *out)
-{
-    *out = (drove_arrow_field){0};
-    const struct ArrowSchema *child = schema->children != NULL ? schema->children[i] : NULL;
-    if (child == NULL)
-        return drove__fail(DROVE_E_DATA, "arrow: column %zu: expected a schema, found none", i + 1);
-    DROVE_TRY(read_name(child, i, &out->name));
+    out->name = strdup(name);
+    if (out->name == NULL) return drove__fail_nomem("names of columns", strlen(name));
     DROVE_TRY(read_type(child, out->name, &out->type));
     if (child->dictionary == NULL) return DROVE_OK;
     out->is_dictionary = true;

@@ -73,20 +73,6 @@ static drove_status read_file(const char *path, const drove_shard *shard, cifar_
     return status;
 }
 
-static drove_status name_classes(drove_storage *s)
-{
-    s->class_name = calloc(CLASSES, sizeof *s->class_name);
-    if (s->class_name == NULL)
-        return drove__fail_nomem("class names", CLASSES * sizeof *s->class_name);
-    s->n_classes = CLASSES;
-    for (size_t i = 0; i < CLASSES; i++) {
-        s->class_name[i] = strdup(class_names[i]);
-        if (s->class_name[i] == NULL)
-            return drove__fail_nomem("class names", strlen(class_names[i]));
-    }
-    return DROVE_OK;
-}
-
 static drove_status fill_storage(const cifar_rows *rows, const drove_shard *shard, drove_storage *s)
 {
     size_t n = drove__shard_size(shard, rows->n_whole);
@@ -104,7 +90,16 @@ static drove_status fill_storage(const cifar_rows *rows, const drove_shard *shar
         s->y_class[i] = rows->record[i * RECORD];
         memcpy(s->x_u8 + i * PIXELS, rows->record + i * RECORD + 1, PIXELS);
     }
-    return name_classes(s);
+    s->class_name = calloc(CLASSES, sizeof *s->class_name);
+    if (s->class_name == NULL)
+        return drove__fail_nomem("class names", CLASSES * sizeof *s->class_name);
+    s->n_classes = CLASSES;
+    for (size_t i = 0; i < CLASSES; i++) {
+        s->class_name[i] = strdup(class_names[i]);
+        if (s->class_name[i] == NULL)
+            return drove__fail_nomem("class names", strlen(class_names[i]));
+    }
+    return DROVE_OK;
 }
 
 static drove_status read_cifar10(const drove_spec *spec, int part, const drove_shard *shard,

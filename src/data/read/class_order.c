@@ -23,27 +23,6 @@ static int compare_classes(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-/* all[n], sorted unless the order of the columns counts. */
-static void sort(const drove_storage *s, const char *const *text, size_t n, class_name *all)
-{
-    bool all_numbers = true;
-    for (size_t i = 0; i < n; i++) {
-        all[i] = (class_name){.text = text[i], .met = (uint32_t)i};
-        all[i].is_number = drove__label_number(text[i], strlen(text[i]), &all[i].number);
-        all_numbers = all_numbers && all[i].is_number;
-    }
-    for (size_t i = 0; i < n; i++) all[i].is_number = all_numbers;
-    const bool are_columns = s->y_kind == DROVE_Y_LABELS && s->schema != NULL;
-    if (!are_columns) qsort(all, n, sizeof *all, compare_classes);
-}
-
-static void free_names(drove_storage *s)
-{
-    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) free(s->class_name[i]);
-    free(s->class_name);
-    s->class_name = NULL;
-}
-
 static bool are_counts(const class_name *all, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -54,28 +33,41 @@ static bool are_counts(const class_name *all, size_t n)
     return true;
 }
 
-static drove_status name(drove_storage *s, const class_name *all, size_t n)
-{
-    free_names(s);
-    s->n_classes = n;
-    if (are_counts(all, n)) return DROVE_OK;
-    s->class_name = calloc(n, sizeof *s->class_name);
-    if (s->class_name == NULL) return drove__fail_nomem("classes", n * sizeof *s->class_name);
-    for (size_t i = 0; i < n; i++) {
-        s->class_name[i] = strdup(all[i].text);
-        if (s->class_name[i] == NULL) return drove__fail_nomem("classes", strlen(all[i].text));
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__classes_settle(drove_storage *s, const char *const *text, size_t n,
                                    uint32_t *map)
 {
     class_name *all = drove__grow(NULL, n, sizeof *all);
     if (all == NULL) return drove__fail_nomem("classes", n * sizeof *all);
-    sort(s, text, n, all);
+    /* all[n], sorted unless the order of the columns counts. */
+    bool all_numbers = true;
+    for (size_t i = 0; i < n; i++) {
+        all[i] = (class_name){.text = text[i], .met = (uint32_t)i};
+        all[i].is_number = drove__label_number(text[i], strlen(text[i]), &all[i].number);
+        all_numbers = all_numbers && all[i].is_number;
+    }
+    for (size_t i = 0; i < n; i++) all[i].is_number = all_numbers;
+    const bool are_columns = s->y_kind == DROVE_Y_LABELS && s->schema != NULL;
+    if (!are_columns) qsort(all, n, sizeof *all, compare_classes);
     for (size_t i = 0; i < n; i++) map[all[i].met] = (uint32_t)i;
-    const drove_status status = name(s, all, n);
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) free(s->class_name[i]);
+    free(s->class_name);
+    s->class_name = NULL;
+    s->n_classes = n;
+    if (are_counts(all, n)) goto end;
+    s->class_name = calloc(n, sizeof *s->class_name);
+    if (s->class_name == NULL) {
+        status = drove__fail_nomem("classes", n * sizeof *s->class_name);
+        goto end;
+    }
+    for (size_t i = 0; i < n; i++) {
+        s->class_name[i] = strdup(all[i].text);
+        if (s->class_name[i] == NULL) {
+            status = drove__fail_nomem("classes", strlen(all[i].text));
+            goto end;
+        }
+    }
+end:
     free(all);
     return status;
 }

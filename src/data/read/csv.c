@@ -134,18 +134,6 @@ static drove_status unquote(csv_file *f, field *text)
 
 /* ---- the first line ---- */
 
-static void find_separator(csv_file *f, const drove_line *line)
-{
-    static const char candidates[] = {',', ';', '\t'};
-    static const char *const names[] = {"comma", "semicolon", "tab"};
-    for (size_t i = 0; i < sizeof candidates && f->separator == 0; i++) {
-        if (memchr(line->at, candidates[i], (size_t)(line->end - line->at)) == NULL) continue;
-        f->separator = candidates[i];
-        if (i > 0) drove__storage_note(f->storage, "fields are separated by a %s", names[i]);
-    }
-    if (f->separator == 0) f->separator = ',';
-}
-
 static drove_status count_columns(csv_file *f, drove_line line)
 {
     const drove_line whole = line;
@@ -221,7 +209,14 @@ static drove_status looks_like_header(const csv_file *f, drove_line line, bool *
 static drove_status examine_first_line(csv_file *f, const drove_line *line, bool *is_header)
 {
     bool by_name;
-    find_separator(f, line);
+    static const char candidates[] = {',', ';', '\t'};
+    static const char *const names[] = {"comma", "semicolon", "tab"};
+    for (size_t i = 0; i < sizeof candidates && f->separator == 0; i++) {
+        if (memchr(line->at, candidates[i], (size_t)(line->end - line->at)) == NULL) continue;
+        f->separator = candidates[i];
+        if (i > 0) drove__storage_note(f->storage, "fields are separated by a %s", names[i]);
+    }
+    if (f->separator == 0) f->separator = ',';
     f->stops[0] = f->separator;
     strcpy(f->stops + 1, drove__is_blank(f->separator) ? "" : " \t");
     DROVE_TRY(count_columns(f, *line));
@@ -242,14 +237,6 @@ static drove_status examine_first_line(csv_file *f, const drove_line *line, bool
 }
 
 /* ---- rows ---- */
-
-static drove_status fail_ragged(const csv_file *f, const drove_line *line, size_t column)
-{
-    char expected[80];
-    snprintf(expected, sizeof expected, "%zu fields as in the first line, not %s", f->n_columns,
-             column < f->n_columns ? "fewer" : "more");
-    return drove__line_fail(line, line->at, expected);
-}
 
 static drove_status parse_feature(csv_file *f, drove_line *line)
 {
@@ -301,51 +288,17 @@ static drove_status parse_row(csv_file *f, drove_line *line)
     for (size_t column = 0; column < f->n_columns; column++) {
         DROVE_TRY(column == f->label_column ? parse_label(f, line) : parse_feature(f, line));
         bool is_last = column + 1 == f->n_columns;
-        if ((line->at == line->end) != is_last) return fail_ragged(f, line, column + 1);
+        if ((line->at == line->end) != is_last) {
+            char expected[80];
+            snprintf(expected, sizeof expected, "%zu fields as in the first line, not %s",
+                     f->n_columns, column + 1 < f->n_columns ? "fewer" : "more");
+            return drove__line_fail(line, line->at, expected);
+        }
         if (!is_last) line->at++;
     }
     if (!drove__shard_has(f->shard, f->n_rows)) f->n_x -= count_features(f);
     f->n_rows++;
     return DROVE_OK;
-}
-
-/* Moves the rows to memory from drove__alloc, which x_f32 requires. */
-static drove_status finish_rows(csv_file *f)
-{
-    drove_storage *s = f->storage;
-    s->x_kind = DROVE_X_F32;
-    s->n_rows = f->n_rows;
-    s->n_features = count_features(f);
-    f->n_x = drove__shard_size(f->shard, f->n_rows) * s->n_features;
-    s->x_f32 = drove__alloc(f->n_x, sizeof *s->x_f32);
-    if (s->x_f32 == NULL) return drove__fail_nomem("data set", f->n_x * sizeof *s->x_f32);
-    memcpy(s->x_f32, f->x, f->n_x * sizeof *s->x_f32);
-    free(f->x);
-    f->x = NULL;
-    return DROVE_OK;
-}
-
-static drove_status read_rows(csv_file *f)
-{
-    const char *path = drove__reader_path(f->reader);
-    while (true) {
-        drove_line line;
-        bool found, is_header = false;
-        DROVE_TRY(drove__line_next(f->reader, &line, &found));
-        if (!found) break;
-        if (f->n_columns == 0) DROVE_TRY(examine_first_line(f, &line, &is_header));
-        if (!is_header) DROVE_TRY(parse_row(f, &line));
-        f->n_rounded += line.n_rounded;
-    }
-    if (f->n_rows == 0)
-        return drove__fail(DROVE_E_DATA, "%s: expected lines of numbers and a label, found none",
-                           path);
-    DROVE_TRY(drove__storage_check_shard(f->shard, f->n_rows, path));
-    DROVE_TRY(finish_rows(f));
-    DROVE_TRY(drove__labels_finish(f->labels, &f->opt.labels, path, f->storage));
-    drove__storage_keep_targets(f->storage, f->shard);
-    drove__storage_note_rounded(f->storage, f->n_rounded);
-    return drove__storage_check(f->storage, path);
 }
 
 static drove_status read_options(const drove_spec *spec, csv_file *f)
@@ -363,10 +316,48 @@ static drove_status read_csv(const drove_spec *spec, int part, const drove_shard
     csv_file f = {.shard = shard};
     (void)part;
     drove_status status = read_options(spec, &f);
-    if (status == DROVE_OK) status = drove__textfile_open(spec->arg[0], f.opt.encoding, &f.reader);
-    if (status == DROVE_OK) status = drove__storage_create(&f.storage);
-    if (status == DROVE_OK) status = drove__labels_create(&f.labels);
-    if (status == DROVE_OK) status = read_rows(&f);
+    if (status != DROVE_OK) goto end;
+    if ((status = drove__textfile_open(spec->arg[0], f.opt.encoding, &f.reader)) != DROVE_OK)
+        goto end;
+    if ((status = drove__storage_create(&f.storage)) != DROVE_OK) goto end;
+    if ((status = drove__labels_create(&f.labels)) != DROVE_OK) goto end;
+    const char *path = drove__reader_path(f.reader);
+    while (true) {
+        drove_line line;
+        bool found, is_header = false;
+        if ((status = drove__line_next(f.reader, &line, &found)) != DROVE_OK) goto end;
+        if (!found) break;
+        if (f.n_columns == 0 && (status = examine_first_line(&f, &line, &is_header)) != DROVE_OK)
+            goto end;
+        if (!is_header && (status = parse_row(&f, &line)) != DROVE_OK) goto end;
+        f.n_rounded += line.n_rounded;
+    }
+    if (f.n_rows == 0) {
+        status = drove__fail(DROVE_E_DATA, "%s: expected lines of numbers and a label, found none",
+                             path);
+        goto end;
+    }
+    if ((status = drove__storage_check_shard(f.shard, f.n_rows, path)) != DROVE_OK) goto end;
+    /* Moves the rows to memory from drove__alloc, which x_f32 requires. */
+    drove_storage *s = f.storage;
+    s->x_kind = DROVE_X_F32;
+    s->n_rows = f.n_rows;
+    s->n_features = count_features(&f);
+    f.n_x = drove__shard_size(f.shard, f.n_rows) * s->n_features;
+    s->x_f32 = drove__alloc(f.n_x, sizeof *s->x_f32);
+    if (s->x_f32 == NULL) {
+        status = drove__fail_nomem("data set", f.n_x * sizeof *s->x_f32);
+        goto end;
+    }
+    memcpy(s->x_f32, f.x, f.n_x * sizeof *s->x_f32);
+    free(f.x);
+    f.x = NULL;
+    if ((status = drove__labels_finish(f.labels, &f.opt.labels, path, f.storage)) != DROVE_OK)
+        goto end;
+    drove__storage_keep_targets(f.storage, f.shard);
+    drove__storage_note_rounded(f.storage, f.n_rounded);
+    status = drove__storage_check(f.storage, path);
+end:
     drove__labels_destroy(f.labels);
     drove__reader_close(f.reader);
     free(f.x);

@@ -131,19 +131,6 @@ static bool are_near(const columns *c)
     return j == c->n;
 }
 
-static void add_digits(columns *c, const double *value, size_t n)
-{
-    enum { ROWS_BETWEEN = 16 };
-    for (size_t i = 0; i < n && !c->are_near; i++) {
-        drove__digits_add(&c->digits[c->at], value[i]);
-        if (++c->at_run < c->n_run) continue;
-        c->at_run = 0;
-        if (++c->at < c->n) continue;
-        c->at = 0;
-        c->are_near = ++c->n_rows % ROWS_BETWEEN == 0 && are_near(c);
-    }
-}
-
 static drove_status read_floats(drove_reader *r, drove_elements elements, size_t n, float *into,
                                 columns *c)
 {
@@ -152,7 +139,17 @@ static drove_status read_floats(drove_reader *r, drove_elements elements, size_t
         size_t chunk = n - done < CHUNK ? n - done : CHUNK;
         uint64_t offset = drove__reader_offset(r);
         DROVE_TRY(read_chunk(r, elements, chunk, chunk_values));
-        if (c->digits != NULL) add_digits(c, chunk_values, chunk);
+        if (c->digits != NULL) {
+            enum { ROWS_BETWEEN = 16 };
+            for (size_t i = 0; i < chunk && !c->are_near; i++) {
+                drove__digits_add(&c->digits[c->at], chunk_values[i]);
+                if (++c->at_run < c->n_run) continue;
+                c->at_run = 0;
+                if (++c->at < c->n) continue;
+                c->at = 0;
+                c->are_near = ++c->n_rows % ROWS_BETWEEN == 0 && are_near(c);
+            }
+        }
         for (size_t i = 0; i < chunk; i++) {
             into[done + i] = (float)chunk_values[i];
             if (isfinite(into[done + i])) continue; /* a double too large for a float */
@@ -199,22 +196,6 @@ static bool is_wide(drove_element_type type)
            type == DROVE_ELEMENT_I32 || type == DROVE_ELEMENT_U32;
 }
 
-static void note_far(drove_storage *s, const columns *c)
-{
-    size_t n = 0, first = 0;
-    for (size_t j = c->n; j-- > 0;) {
-        if (!drove__digits_are_far(&c->digits[j])) continue;
-        first = j;
-        n++;
-    }
-    if (n == 0) return;
-    drove__storage_note(
-        s,
-        "%zu column%s, first %zu, %s digits as floats: subtract what the numbers of "
-        "a column have in common first (of an array in Python, that is done)",
-        n, n == 1 ? "" : "s", first + 1, n == 1 ? "loses" : "lose");
-}
-
 drove_status drove__elements_read_examples(drove_reader *r, drove_elements elements,
                                            uint64_t n_rows, uint64_t n_features,
                                            const drove_shard *shard, drove_storage *s)
@@ -236,7 +217,20 @@ drove_status drove__elements_read_examples(drove_reader *r, drove_elements eleme
         if (c.digits == NULL) return drove__fail_nomem("columns", c.n * sizeof *c.digits);
     }
     drove_status status = read_shard(r, elements, shard, s, &c);
-    if (status == DROVE_OK && c.digits != NULL) note_far(s, &c);
+    if (status == DROVE_OK && c.digits != NULL) {
+        size_t n_far = 0, first = 0;
+        for (size_t j = c.n; j-- > 0;) {
+            if (!drove__digits_are_far(&c.digits[j])) continue;
+            first = j;
+            n_far++;
+        }
+        if (n_far != 0)
+            drove__storage_note(
+                s,
+                "%zu column%s, first %zu, %s digits as floats: subtract what the numbers of "
+                "a column have in common first (of an array in Python, that is done)",
+                n_far, n_far == 1 ? "" : "s", first + 1, n_far == 1 ? "loses" : "lose");
+    }
     free(c.digits);
     DROVE_TRY(status);
     return drove__elements_end(r);

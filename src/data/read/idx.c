@@ -81,22 +81,6 @@ static drove_status open_idx(const char *path, unsigned least_rank, unsigned mos
     return DROVE_OK;
 }
 
-static drove_status read_examples(idx_file *f, const drove_shard *shard, drove_storage *s)
-{
-    uint64_t n_features = 1;
-    for (unsigned i = 1; i < f->rank; i++) {
-        if (!__builtin_mul_overflow(n_features, (uint64_t)f->shape[i], &n_features)) continue;
-        return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow",
-                           drove__reader_path(f->reader));
-    }
-    if (f->rank >= 3) {
-        s->channels = f->rank == 4 ? f->shape[1] : 1;
-        s->height = f->shape[f->rank - 2];
-        s->width = f->shape[f->rank - 1];
-    }
-    return drove__elements_read_examples(f->reader, f->elements, f->shape[0], n_features, shard, s);
-}
-
 /* Labels are whole numbers from 0; n_classes 0: the largest label plus 1. */
 static drove_status read_labels(idx_file *f, uint64_t n_classes, drove_storage *s)
 {
@@ -140,10 +124,26 @@ static drove_status read_pair(const char *x_path, const char *y_path, uint64_t n
     idx_file x = {0}, y = {0};
     drove_storage *s = NULL;
     drove_status status = drove__storage_create(&s);
-    if (status == DROVE_OK) status = open_idx(x_path, 2, RANK_MOST, &x);
-    if (status == DROVE_OK) status = open_idx(y_path, 1, 1, &y);
-    if (status == DROVE_OK) status = read_examples(&x, shard, s);
-    if (status == DROVE_OK) status = read_labels(&y, n_classes, s);
+    if (status != DROVE_OK) goto end;
+    if ((status = open_idx(x_path, 2, RANK_MOST, &x)) != DROVE_OK) goto end;
+    if ((status = open_idx(y_path, 1, 1, &y)) != DROVE_OK) goto end;
+    uint64_t n_features = 1;
+    for (unsigned i = 1; i < x.rank; i++) {
+        if (!__builtin_mul_overflow(n_features, (uint64_t)x.shape[i], &n_features)) continue;
+        status =
+            drove__fail(DROVE_E_DATA, "%s: its dimensions overflow", drove__reader_path(x.reader));
+        goto end;
+    }
+    if (x.rank >= 3) {
+        s->channels = x.rank == 4 ? x.shape[1] : 1;
+        s->height = x.shape[x.rank - 2];
+        s->width = x.shape[x.rank - 1];
+    }
+    if ((status = drove__elements_read_examples(x.reader, x.elements, x.shape[0], n_features, shard,
+                                                s)) != DROVE_OK)
+        goto end;
+    status = read_labels(&y, n_classes, s);
+end:
     if (status == DROVE_OK) drove__storage_keep_targets(s, shard);
     if (status == DROVE_OK) status = drove__storage_check(s, x_path);
     drove__reader_close(x.reader);
@@ -278,9 +278,11 @@ static drove_status write_idx(const drove_data *data, const drove_spec *to)
     }
     DROVE_TRY(drove__export_begin(to, &scaled));
     drove_status status = drove__writer_create(to->arg[0], &x);
-    if (status == DROVE_OK) status = drove__writer_create(to->arg[1], &y);
-    if (status == DROVE_OK) status = write_examples(x, data, scaled);
-    if (status == DROVE_OK) status = write_labels(y, data);
+    if (status != DROVE_OK) goto end;
+    if ((status = drove__writer_create(to->arg[1], &y)) != DROVE_OK) goto end;
+    if ((status = write_examples(x, data, scaled)) != DROVE_OK) goto end;
+    status = write_labels(y, data);
+end:
     if (status == DROVE_OK) return drove__writer_commit_both(x, y);
     drove__writer_abort(x);
     drove__writer_abort(y);

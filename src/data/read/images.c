@@ -288,29 +288,6 @@ static bool are_numbers(const listing *l)
     return l->n_classes > 0;
 }
 
-/* Classes called 2 and 10 stand in this order. */
-static drove_status order_classes(listing *l)
-{
-    if (l->is_text_order || !are_numbers(l)) return DROVE_OK;
-    char **sorted = drove__grow(NULL, l->n_classes, sizeof *sorted);
-    int32_t *place = drove__grow(NULL, l->n_classes, sizeof *place);
-    bool has_memory = sorted != NULL && place != NULL;
-    if (has_memory) {
-        memcpy(sorted, l->class_name, l->n_classes * sizeof *sorted);
-        qsort(sorted, l->n_classes, sizeof *sorted, compare_numbers);
-        for (size_t i = 0; i < l->n_classes; i++) {
-            char **at =
-                bsearch(&l->class_name[i], sorted, l->n_classes, sizeof *sorted, compare_numbers);
-            place[i] = (int32_t)(at - sorted);
-        }
-        for (size_t i = 0; i < l->n_images; i++) l->images[i].class = place[l->images[i].class];
-        memcpy(l->class_name, sorted, l->n_classes * sizeof *sorted);
-    }
-    free(sorted);
-    free(place);
-    return has_memory ? DROVE_OK : drove__fail_nomem("class names", l->n_classes * sizeof *sorted);
-}
-
 static drove_status list_classes(listing *l, const char *folder)
 {
     names list;
@@ -335,7 +312,25 @@ static drove_status list_classes(listing *l, const char *folder)
                                           : "no image");
     }
     l->n_others += n_beside;
-    return order_classes(l);
+    /* Classes called 2 and 10 stand in this order. */
+    if (l->is_text_order || !are_numbers(l)) return DROVE_OK;
+    char **sorted = drove__grow(NULL, l->n_classes, sizeof *sorted);
+    int32_t *place = drove__grow(NULL, l->n_classes, sizeof *place);
+    bool has_memory = sorted != NULL && place != NULL;
+    if (has_memory) {
+        memcpy(sorted, l->class_name, l->n_classes * sizeof *sorted);
+        qsort(sorted, l->n_classes, sizeof *sorted, compare_numbers);
+        for (size_t i = 0; i < l->n_classes; i++) {
+            char **at =
+                bsearch(&l->class_name[i], sorted, l->n_classes, sizeof *sorted, compare_numbers);
+            place[i] = (int32_t)(at - sorted);
+        }
+        for (size_t i = 0; i < l->n_images; i++) l->images[i].class = place[l->images[i].class];
+        memcpy(l->class_name, sorted, l->n_classes * sizeof *sorted);
+    }
+    free(sorted);
+    free(place);
+    return has_memory ? DROVE_OK : drove__fail_nomem("class names", l->n_classes * sizeof *sorted);
 }
 
 static drove_status list_all(listing *l, const char *folder)
@@ -346,14 +341,6 @@ static drove_status list_all(listing *l, const char *folder)
     const size_t n_unread = list_unread(l, others, sizeof others);
     return drove__fail(DROVE_E_DATA, "%s: expected PNG or JPEG images, found %s", folder,
                        n_unread > 0 ? others : "none");
-}
-
-static void listing_fini(listing *l)
-{
-    for (size_t i = 0; l->class_name != NULL && i < l->n_classes; i++) free(l->class_name[i]);
-    free(l->class_name);
-    free(l->images);
-    free(l->arena);
 }
 
 /* ---- the data set ---- */
@@ -367,9 +354,16 @@ static drove_status load(void *context, size_t i, uint8_t **bytes, size_t *n_byt
     return DROVE_OK;
 }
 
-/* Gives the storage the listing's classes, targets and names of rows. */
-static drove_status set_rows(listing *l, bool is_unlabelled, drove_storage *s)
+static drove_status read_images(const drove_spec *spec, const drove_pictures_options *opt,
+                                listing *l, bool is_unlabelled, drove_storage *s)
 {
+    char others[256];
+    if (list_unread(l, others, sizeof others) > 0)
+        drove__storage_note(s, "%s left out: drove reads PNG and JPEG images", others);
+    if (l->n_others > 0)
+        drove__storage_note(s, "%zu file%s left out: not %s of a class", l->n_others,
+                            l->n_others == 1 ? "" : "s", l->n_others == 1 ? "an image" : "images");
+    /* Gives the storage the listing's classes, targets and names of rows. */
     s->n_rows = l->n_images;
     if (is_unlabelled) DROVE_TRY(drove__storage_set_unlabelled(s));
     else s->y_class = drove__grow(NULL, l->n_images, sizeof *s->y_class);
@@ -382,24 +376,12 @@ static drove_status set_rows(listing *l, bool is_unlabelled, drove_storage *s)
     }
     s->row_names = l->arena;
     l->arena = NULL;
-    if (is_unlabelled) return DROVE_OK;
-    s->y_kind = DROVE_Y_CLASS;
-    s->n_classes = l->n_classes;
-    s->class_name = l->class_name;
-    l->class_name = NULL;
-    return DROVE_OK;
-}
-
-static drove_status read_images(const drove_spec *spec, const drove_pictures_options *opt,
-                                listing *l, bool is_unlabelled, drove_storage *s)
-{
-    char others[256];
-    if (list_unread(l, others, sizeof others) > 0)
-        drove__storage_note(s, "%s left out: drove reads PNG and JPEG images", others);
-    if (l->n_others > 0)
-        drove__storage_note(s, "%zu file%s left out: not %s of a class", l->n_others,
-                            l->n_others == 1 ? "" : "s", l->n_others == 1 ? "an image" : "images");
-    DROVE_TRY(set_rows(l, is_unlabelled, s));
+    if (!is_unlabelled) {
+        s->y_kind = DROVE_Y_CLASS;
+        s->n_classes = l->n_classes;
+        s->class_name = l->class_name;
+        l->class_name = NULL;
+    }
     const char **where = drove__grow(NULL, s->n_rows, sizeof *where);
     if (where == NULL) return drove__fail_nomem("images", s->n_rows * sizeof *where);
     for (size_t i = 0; i < s->n_rows; i++) where[i] = s->row_names + s->row_name_at[i];
@@ -489,7 +471,10 @@ static drove_status read_folders(const drove_spec *spec, int part, const drove_s
         status = list_all(&l, part == 1 ? folder : spec->arg[0]);
     else if (status == DROVE_OK) status = list_classes(&l, folder);
     if (status == DROVE_OK) status = read_images(spec, &set.pictures, &l, is_unlabelled, s);
-    listing_fini(&l);
+    for (size_t i = 0; l.class_name != NULL && i < l.n_classes; i++) free(l.class_name[i]);
+    free(l.class_name);
+    free(l.images);
+    free(l.arena);
     free(folder);
     if (status != DROVE_OK) drove__storage_release(s);
     else *out = s;

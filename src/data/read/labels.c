@@ -355,24 +355,6 @@ static drove_status name_classes(const drove_labels *labels, entry *const *order
     return DROVE_OK;
 }
 
-/* ?classes=N: labels are the numbers 0 .. N-1, even if some do not occur. */
-static drove_status declare_classes(drove_labels *labels, uint64_t n_declared, const char *where,
-                                    drove_storage *s)
-{
-    char expected[80];
-    snprintf(expected, sizeof expected, "a label from 0 to %llu (?classes=%llu)",
-             (unsigned long long)n_declared - 1, (unsigned long long)n_declared);
-    for (size_t i = 0; i < labels->n_entries; i++) {
-        entry *e = &labels->entries[i];
-        if (!e->is_whole || e->number < 0 || e->number >= (double)n_declared) {
-            return fail_label(labels, where, e, expected);
-        }
-        e->class = (uint32_t)e->number;
-    }
-    s->n_classes = (size_t)n_declared;
-    return DROVE_OK;
-}
-
 static drove_status finish_values(const drove_labels *labels, const char *where, drove_storage *s)
 {
     s->y_kind = DROVE_Y_VALUE;
@@ -435,39 +417,6 @@ static drove_status finish_labels(drove_labels *labels, const char *where, drove
     return DROVE_OK;
 }
 
-/* A single-label target needs exactly one label in each row. */
-static drove_status check_one_label(const drove_labels *labels, const char *where,
-                                    drove_label_target target)
-{
-    if (labels->has_several) {
-        return drove__fail(DROVE_E_DATA,
-                           "%s: has rows with several labels, so ?target=%s does not fit; expected "
-                           "?target=labels",
-                           where, target_words[target]);
-    }
-    if (!labels->has_unlabelled) return DROVE_OK;
-    return drove__fail(
-        DROVE_E_DATA,
-        "%s:%llu: expected a label at the start of the line, found none (rows without "
-        "label are for multi-label data: ?target=labels)",
-        where, (unsigned long long)labels->unlabelled_line);
-}
-
-static void note_choice(const summary *sum, drove_label_target target, bool are_named,
-                        drove_storage *s)
-{
-    if (target == DROVE_TARGET_VALUE && sum->all_whole) {
-        drove__storage_note(
-            s, "%zu different whole-number labels read as values (?target=class: as classes)",
-            sum->n_classes);
-    }
-    if (target == DROVE_TARGET_CLASS && sum->all_numbers && sum->n_classes > 2 && !are_named) {
-        drove__storage_note(
-            s, "%zu different whole-number labels read as classes (?target=value: as values)",
-            sum->n_classes);
-    }
-}
-
 /* TRUE, True and true are one label where all are truth values, and so are FALSE and false: their
  * texts become those that most rows have. */
 static void merge_truth_values(drove_labels *labels, drove_storage *s)
@@ -523,15 +472,56 @@ static drove_status finish_ordered(drove_labels *labels, entry **order, drove_la
     if (target == DROVE_TARGET_AUTO) {
         target = choose_target(labels, &sum, is_table);
         if (n_declared > 0 && target == DROVE_TARGET_VALUE) target = DROVE_TARGET_CLASS;
-        else note_choice(&sum, target, labels->are_names, s);
+        else {
+            if (target == DROVE_TARGET_VALUE && sum.all_whole) {
+                drove__storage_note(
+                    s,
+                    "%zu different whole-number labels read as values (?target=class: as classes)",
+                    sum.n_classes);
+            }
+            if (target == DROVE_TARGET_CLASS && sum.all_numbers && sum.n_classes > 2 &&
+                !labels->are_names) {
+                drove__storage_note(
+                    s,
+                    "%zu different whole-number labels read as classes (?target=value: as values)",
+                    sum.n_classes);
+            }
+        }
     }
-    if (target != DROVE_TARGET_LABELS) DROVE_TRY(check_one_label(labels, where, target));
+    if (target != DROVE_TARGET_LABELS) {
+        /* A single-label target needs exactly one label in each row. */
+        if (labels->has_several) {
+            return drove__fail(
+                DROVE_E_DATA,
+                "%s: has rows with several labels, so ?target=%s does not fit; expected "
+                "?target=labels",
+                where, target_words[target]);
+        }
+        if (labels->has_unlabelled)
+            return drove__fail(
+                DROVE_E_DATA,
+                "%s:%llu: expected a label at the start of the line, found none (rows without "
+                "label are for multi-label data: ?target=labels)",
+                where, (unsigned long long)labels->unlabelled_line);
+    }
     if (target == DROVE_TARGET_VALUE) return finish_values(labels, where, s);
     if (target == DROVE_TARGET_LABELS && !sum.all_whole) {
         return fail_label(labels, where, sum.odd, "whole numbers as labels of multi-label data");
     }
-    if (n_declared > 0) DROVE_TRY(declare_classes(labels, n_declared, where, s));
-    else DROVE_TRY(name_classes(labels, order, &sum, s));
+    if (n_declared > 0) {
+        /* ?classes=N: labels are the numbers 0 .. N-1, even if some do not occur. */
+        char expected[80];
+        snprintf(expected, sizeof expected, "a label from 0 to %llu (?classes=%llu)",
+                 (unsigned long long)n_declared - 1, (unsigned long long)n_declared);
+        for (size_t i = 0; i < labels->n_entries; i++) {
+            entry *e = &labels->entries[i];
+            if (!e->is_whole || e->number < 0 || e->number >= (double)n_declared) {
+                return fail_label(labels, where, e, expected);
+            }
+            e->class = (uint32_t)e->number;
+        }
+        s->n_classes = (size_t)n_declared;
+    } else DROVE_TRY(name_classes(labels, order, &sum, s));
     return target == DROVE_TARGET_LABELS ? finish_labels(labels, where, s)
                                          : finish_classes(labels, s);
 }

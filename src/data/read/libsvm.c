@@ -132,18 +132,6 @@ static drove_status skip_group(libsvm_file *f, drove_line *line)
     return DROVE_OK;
 }
 
-/* Ends a row; removes it again if it belongs to another shard. */
-static drove_status end_row(libsvm_file *f)
-{
-    drove_storage *s = f->storage;
-    DROVE_TRY(drove__reserve(&s->row_start, &f->row_capacity, f->n_kept + 2, sizeof *s->row_start));
-    s->row_start[0] = 0;
-    if (drove__shard_has(f->shard, f->n_rows)) s->row_start[++f->n_kept] = f->n_stored;
-    else f->n_stored = s->row_start[f->n_kept];
-    f->n_rows++;
-    return DROVE_OK;
-}
-
 static drove_status parse_line(libsvm_file *f, drove_line *line)
 {
     DROVE_TRY(parse_labels(f, line));
@@ -156,27 +144,14 @@ static drove_status parse_line(libsvm_file *f, drove_line *line)
         DROVE_TRY(parse_feature(f, line, least, &index));
         least = index + 1;
     }
-    return end_row(f);
-}
-
-/* Makes indices start at 0 and releases unused capacity. */
-static void finish_indices(libsvm_file *f)
-{
+    /* Ends a row; removes it again if it belongs to another shard. */
     drove_storage *s = f->storage;
-    uint64_t base = f->opt.base != DROVE_BASE_AUTO ? f->base : f->has_zero ? 0 : 1;
-    s->index_base = (int)base;
-    s->has_feature_0 = f->has_zero;
-    if (base == 1) {
-        for (size_t i = 0; i < f->n_stored; i++) s->index[i]--;
-    }
-    s->n_features =
-        f->opt.n_features > 0 ? (size_t)f->opt.n_features : (size_t)(f->largest_index + 1 - base);
-    if (f->opt.base == DROVE_BASE_AUTO)
-        drove__storage_note(s, "feature numbers start at %d in the file", (int)base);
-    void *fitting = f->n_stored > 0 ? drove__grow(s->index, f->n_stored, sizeof *s->index) : NULL;
-    if (fitting != NULL) s->index = fitting;
-    fitting = s->value != NULL ? drove__grow(s->value, f->n_stored, sizeof *s->value) : NULL;
-    if (fitting != NULL) s->value = fitting;
+    DROVE_TRY(drove__reserve(&s->row_start, &f->row_capacity, f->n_kept + 2, sizeof *s->row_start));
+    s->row_start[0] = 0;
+    if (drove__shard_has(f->shard, f->n_rows)) s->row_start[++f->n_kept] = f->n_stored;
+    else f->n_stored = s->row_start[f->n_kept];
+    f->n_rows++;
+    return DROVE_OK;
 }
 
 static drove_status read_rows(libsvm_file *f)
@@ -199,7 +174,21 @@ static drove_status read_rows(libsvm_file *f)
     s->x_kind = DROVE_X_CSR;
     s->n_rows = f->n_rows;
     f->n_stored = s->row_start[drove__shard_size(f->shard, f->n_rows)];
-    finish_indices(f);
+    /* Makes indices start at 0 and releases unused capacity. */
+    uint64_t base = f->opt.base != DROVE_BASE_AUTO ? f->base : f->has_zero ? 0 : 1;
+    s->index_base = (int)base;
+    s->has_feature_0 = f->has_zero;
+    if (base == 1) {
+        for (size_t i = 0; i < f->n_stored; i++) s->index[i]--;
+    }
+    s->n_features =
+        f->opt.n_features > 0 ? (size_t)f->opt.n_features : (size_t)(f->largest_index + 1 - base);
+    if (f->opt.base == DROVE_BASE_AUTO)
+        drove__storage_note(s, "feature numbers start at %d in the file", (int)base);
+    void *fitting = f->n_stored > 0 ? drove__grow(s->index, f->n_stored, sizeof *s->index) : NULL;
+    if (fitting != NULL) s->index = fitting;
+    fitting = s->value != NULL ? drove__grow(s->value, f->n_stored, sizeof *s->value) : NULL;
+    if (fitting != NULL) s->value = fitting;
     if (f->opt.n_features > 0 &&
         f->largest_index + 1 > f->opt.n_features + (uint64_t)s->index_base) {
         return drove__fail(
@@ -253,8 +242,10 @@ static drove_status read_libsvm(const drove_spec *spec, int part, const drove_sh
     drove_status status = spec->piece != NULL
                               ? drove__reader_open_piece(spec->arg[0], spec->piece, &f.reader)
                               : drove__textfile_open(spec->arg[0], f.opt.encoding, &f.reader);
-    if (status == DROVE_OK) status = drove__storage_create(&f.storage);
-    if (status == DROVE_OK) status = drove__labels_create(&f.labels);
+    if (status != DROVE_OK) goto end;
+    if ((status = drove__storage_create(&f.storage)) != DROVE_OK) goto end;
+    status = drove__labels_create(&f.labels);
+end:
     if (status == DROVE_OK) {
         limit_indices(&f);
         status = read_rows(&f);
@@ -272,20 +263,6 @@ static void write_class(FILE *stream, const drove_storage *s, size_t class, bool
 {
     if (by_name) fputs(s->class_name[class], stream);
     else fprintf(stream, "%zu", class);
-}
-
-static void write_label(FILE *stream, const drove_storage *s, size_t row, bool by_name)
-{
-    if (s->y_kind == DROVE_Y_VALUE) {
-        drove__export_number(stream, s->y_value[row], 0.0);
-    } else if (s->y_kind == DROVE_Y_CLASS) {
-        write_class(stream, s, (size_t)s->y_class[row], by_name);
-    } else {
-        for (uint64_t k = s->label_start[row]; k < s->label_start[row + 1]; k++) {
-            if (k > s->label_start[row]) putc(',', stream);
-            write_class(stream, s, s->label[k], by_name);
-        }
-    }
 }
 
 /* dense[n_features] is scratch. */
@@ -346,7 +323,17 @@ static drove_status write_libsvm(const drove_data *data, const drove_spec *to)
     bool by_name = drove__export_names_are_numbers(s);
     bool shows_width = last_feature_occurs(data, scaled, dense);
     for (size_t i = 0; i < data->n_rows && !ferror(stream); i++) {
-        write_label(stream, s, drove__data_row(data, i), by_name);
+        size_t row = drove__data_row(data, i);
+        if (s->y_kind == DROVE_Y_VALUE) {
+            drove__export_number(stream, s->y_value[row], 0.0);
+        } else if (s->y_kind == DROVE_Y_CLASS) {
+            write_class(stream, s, (size_t)s->y_class[row], by_name);
+        } else {
+            for (uint64_t k = s->label_start[row]; k < s->label_start[row + 1]; k++) {
+                if (k > s->label_start[row]) putc(',', stream);
+                write_class(stream, s, s->label[k], by_name);
+            }
+        }
         write_features(stream, data, i, scaled, dense);
         if (i == 0 && !shows_width) fprintf(stream, " %zu:0", s->n_features);
         putc('\n', stream);

@@ -371,29 +371,26 @@ static drove_status read_text(npy_file *f, uint8_t *bytes, char *into, size_t *l
                        drove__reader_path(f->reader));
 }
 
-static drove_status read_names(npy_file *f, drove_labels *labels, const drove_storage *s)
-{
-    uint8_t *bytes = drove__grow(NULL, (size_t)f->text_bytes, 1);
-    char *text = drove__grow(NULL, (size_t)f->text_bytes + 1, 1);
-    size_t length;
-    drove_status status = bytes != NULL && text != NULL
-                              ? DROVE_OK
-                              : drove__fail_nomem("labels", (size_t)f->text_bytes);
-    for (size_t row = 0; status == DROVE_OK && row < s->n_rows; row++) {
-        status = read_text(f, bytes, text, &length);
-        if (status == DROVE_OK) status = drove__labels_add(labels, NULL, text, length, true);
-        if (status == DROVE_OK) status = drove__labels_end_row(labels, NULL);
-    }
-    free(bytes);
-    free(text);
-    return status;
-}
-
 /* One target per row. */
 static drove_status read_targets(npy_file *f, const drove_npy_options *opt, drove_labels *labels,
                                  drove_storage *s)
 {
-    if (f->text_bytes > 0) DROVE_TRY(read_names(f, labels, s));
+    if (f->text_bytes > 0) {
+        uint8_t *bytes = drove__grow(NULL, (size_t)f->text_bytes, 1);
+        char *text = drove__grow(NULL, (size_t)f->text_bytes + 1, 1);
+        size_t length;
+        drove_status status = bytes != NULL && text != NULL
+                                  ? DROVE_OK
+                                  : drove__fail_nomem("labels", (size_t)f->text_bytes);
+        for (size_t row = 0; status == DROVE_OK && row < s->n_rows; row++) {
+            status = read_text(f, bytes, text, &length);
+            if (status == DROVE_OK) status = drove__labels_add(labels, NULL, text, length, true);
+            if (status == DROVE_OK) status = drove__labels_end_row(labels, NULL);
+        }
+        free(bytes);
+        free(text);
+        DROVE_TRY(status);
+    }
     for (size_t row = 0; f->text_bytes == 0 && row < s->n_rows; row++) {
         double target;
         DROVE_TRY(drove__elements_read_double(f->reader, f->elements, 1, &target));
@@ -505,11 +502,12 @@ drove_status drove__npy_read_pair(drove_reader *x_reader, drove_reader *y_reader
     npy_file x = {.reader = x_reader}, y = {.reader = y_reader};
     drove_storage *s = NULL;
     drove_status status = drove__storage_create(&s);
-    if (status == DROVE_OK) status = read_header(&x);
-    if (status == DROVE_OK && y_reader != NULL) status = read_header(&y);
-    if (status == DROVE_OK) status = read_x(&x, opt, shard, s);
-    if (status == DROVE_OK)
-        status = y_reader != NULL ? read_y(&y, opt, s) : drove__storage_set_unlabelled(s);
+    if (status != DROVE_OK) goto end;
+    if ((status = read_header(&x)) != DROVE_OK) goto end;
+    if (y_reader != NULL && (status = read_header(&y)) != DROVE_OK) goto end;
+    if ((status = read_x(&x, opt, shard, s)) != DROVE_OK) goto end;
+    status = y_reader != NULL ? read_y(&y, opt, s) : drove__storage_set_unlabelled(s);
+end:
     if (status == DROVE_OK) drove__storage_keep_targets(s, shard);
     if (status == DROVE_OK) status = drove__storage_check(s, drove__reader_path(x_reader));
     if (status != DROVE_OK) drove__storage_release(s);
@@ -545,8 +543,10 @@ static drove_status read_npy(const drove_spec *spec, int part, const drove_shard
     (void)part;
     DROVE_TRY(drove__spec_take(spec, keys, &set));
     drove_status status = drove__reader_open(spec->arg[0], &x);
-    if (status == DROVE_OK) status = drove__reader_open(spec->arg[1], &y);
-    if (status == DROVE_OK) status = drove__npy_read_pair(x, y, &set.read, shard, out);
+    if (status != DROVE_OK) goto end;
+    if ((status = drove__reader_open(spec->arg[1], &y)) != DROVE_OK) goto end;
+    status = drove__npy_read_pair(x, y, &set.read, shard, out);
+end:
     drove__reader_close(x);
     drove__reader_close(y);
     return status;
@@ -621,52 +621,46 @@ static drove_status write_x(drove_writer *w, const drove_data *data, bool scaled
     return status;
 }
 
-static drove_status write_indicators(drove_writer *w, const drove_data *data)
-{
-    static const uint8_t zero = 0, one = 1;
-    const drove_storage *s = data->storage;
-    const size_t shape[] = {data->n_rows, s->n_classes};
-    DROVE_TRY(write_header(w, "|u1", 2, shape));
-    for (size_t i = 0; i < data->n_rows; i++) {
-        size_t row = drove__data_row(data, i);
-        uint64_t k = s->label_start[row], end = s->label_start[row + 1];
-        for (size_t label = 0; label < s->n_classes; label++) {
-            bool set = k < end && s->label[k] == label;
-            k += set;
-            DROVE_TRY(drove__writer_write(w, set ? &one : &zero, 1));
-        }
-    }
-    return DROVE_OK;
-}
-
-/* Classes are written as their names if those are whole numbers that fit, else as numbers
- * from 0. */
-static drove_status write_classes(drove_writer *w, const drove_data *data)
-{
-    const drove_storage *s = data->storage;
-    int32_t *number = drove__grow(NULL, s->n_classes, sizeof *number);
-    if (number == NULL) return drove__fail_nomem("classes", s->n_classes * sizeof *number);
-    bool by_name = drove__export_names_are_numbers(s);
-    for (size_t c = 0; c < s->n_classes && by_name; c++) {
-        double value = 0;
-        by_name = drove__label_number(s->class_name[c], strlen(s->class_name[c]), &value) &&
-                  value >= INT32_MIN && value <= INT32_MAX && value == (double)(int32_t)value;
-        if (by_name) number[c] = (int32_t)value;
-    }
-    drove_status status = write_header(w, "<i4", 1, &data->n_rows);
-    for (size_t i = 0; i < data->n_rows && status == DROVE_OK; i++) {
-        int32_t class = s->y_class[drove__data_row(data, i)];
-        status = write_number(w, (uint32_t)(by_name ? number[class] : class));
-    }
-    free(number);
-    return status;
-}
-
 static drove_status write_y(drove_writer *w, const drove_data *data)
 {
     const drove_storage *s = data->storage;
-    if (s->y_kind == DROVE_Y_LABELS) return write_indicators(w, data);
-    if (s->y_kind == DROVE_Y_CLASS) return write_classes(w, data);
+    if (s->y_kind == DROVE_Y_LABELS) {
+        static const uint8_t zero = 0, one = 1;
+
+        const size_t shape[] = {data->n_rows, s->n_classes};
+        DROVE_TRY(write_header(w, "|u1", 2, shape));
+        for (size_t i = 0; i < data->n_rows; i++) {
+            size_t row = drove__data_row(data, i);
+            uint64_t k = s->label_start[row], end = s->label_start[row + 1];
+            for (size_t label = 0; label < s->n_classes; label++) {
+                bool set = k < end && s->label[k] == label;
+                k += set;
+                DROVE_TRY(drove__writer_write(w, set ? &one : &zero, 1));
+            }
+        }
+        return DROVE_OK;
+    }
+    if (s->y_kind == DROVE_Y_CLASS) {
+        /* Classes are written as their names if those are whole numbers that fit, else as
+         * numbers from 0. */
+
+        int32_t *number = drove__grow(NULL, s->n_classes, sizeof *number);
+        if (number == NULL) return drove__fail_nomem("classes", s->n_classes * sizeof *number);
+        bool by_name = drove__export_names_are_numbers(s);
+        for (size_t c = 0; c < s->n_classes && by_name; c++) {
+            double value = 0;
+            by_name = drove__label_number(s->class_name[c], strlen(s->class_name[c]), &value) &&
+                      value >= INT32_MIN && value <= INT32_MAX && value == (double)(int32_t)value;
+            if (by_name) number[c] = (int32_t)value;
+        }
+        drove_status status = write_header(w, "<i4", 1, &data->n_rows);
+        for (size_t i = 0; i < data->n_rows && status == DROVE_OK; i++) {
+            int32_t class = s->y_class[drove__data_row(data, i)];
+            status = write_number(w, (uint32_t)(by_name ? number[class] : class));
+        }
+        free(number);
+        return status;
+    }
     DROVE_TRY(write_header(w, "<f4", 1, &data->n_rows));
     for (size_t i = 0; i < data->n_rows; i++)
         DROVE_TRY(write_float(w, s->y_value[drove__data_row(data, i)]));
@@ -682,9 +676,11 @@ static drove_status write_npy(const drove_data *data, const drove_spec *to)
     }
     DROVE_TRY(drove__export_begin(to, &scaled));
     drove_status status = drove__writer_create(to->arg[0], &x);
-    if (status == DROVE_OK) status = drove__writer_create(to->arg[1], &y);
-    if (status == DROVE_OK) status = write_x(x, data, scaled);
-    if (status == DROVE_OK) status = write_y(y, data);
+    if (status != DROVE_OK) goto end;
+    if ((status = drove__writer_create(to->arg[1], &y)) != DROVE_OK) goto end;
+    if ((status = write_x(x, data, scaled)) != DROVE_OK) goto end;
+    status = write_y(y, data);
+end:
     if (status == DROVE_OK) return drove__writer_commit_both(x, y);
     drove__writer_abort(x);
     drove__writer_abort(y);

@@ -52,27 +52,22 @@ static bool has(const drove_zip *zip, const char *name)
     return find(zip, name, &member);
 }
 
-/* "x_train, y_train ..." */
-static void list_names(const drove_zip *zip, char *into, size_t size)
-{
-    size_t n = drove__zip_count(zip), used = 0;
-    into[0] = '\0';
-    for (size_t i = 0; i < n && i < NAMES_SHOWN && used < size; i++) {
-        const char *name = drove__zip_name(zip, i);
-        size_t length = strlen(name);
-        if (length > 4 && strcmp(name + length - 4, ".npy") == 0) length -= 4;
-        int more = snprintf(into + used, size - used, "%s%.*s", i > 0 ? ", " : "",
-                            length < 40 ? (int)length : 40, name);
-        used += (size_t)more;
-    }
-    if (n > NAMES_SHOWN && used < size) snprintf(into + used, size - used, " ...");
-}
-
 static drove_status fail_member(const drove_zip *zip, const char *path, const char *key,
                                 const char *expected)
 {
     char names[512];
-    list_names(zip, names, sizeof names);
+    /* "x_train, y_train ..." */
+    size_t n = drove__zip_count(zip), used = 0;
+    names[0] = '\0';
+    for (size_t i = 0; i < n && i < NAMES_SHOWN && used < sizeof names; i++) {
+        const char *name = drove__zip_name(zip, i);
+        size_t length = strlen(name);
+        if (length > 4 && strcmp(name + length - 4, ".npy") == 0) length -= 4;
+        int more = snprintf(names + used, sizeof names - used, "%s%.*s", i > 0 ? ", " : "",
+                            length < 40 ? (int)length : 40, name);
+        used += (size_t)more;
+    }
+    if (n > NAMES_SHOWN && used < sizeof names) snprintf(names + used, sizeof names - used, " ...");
     return drove__fail(DROVE_E_DATA, "%s: expected %s (?%s=NAME), found %s", path, expected, key,
                        names[0] != '\0' ? names : "an empty archive");
 }
@@ -154,8 +149,11 @@ static drove_status read_members(const drove_zip *zip, const char *path, const s
     drove_reader *x = NULL, *y = NULL;
     DROVE_TRY(choose(zip, path, set, part, &names));
     drove_status status = open_member(zip, path, "x", names.x, &x);
-    if (status == DROVE_OK && names.y != NULL) status = open_member(zip, path, "y", names.y, &y);
-    if (status == DROVE_OK) status = drove__npy_read_pair(x, y, &set->read, shard, out);
+    if (status != DROVE_OK) goto end;
+    if (names.y != NULL && (status = open_member(zip, path, "y", names.y, &y)) != DROVE_OK)
+        goto end;
+    status = drove__npy_read_pair(x, y, &set->read, shard, out);
+end:
     drove__reader_close(x);
     drove__reader_close(y);
     return status;

@@ -123,19 +123,25 @@ static uint8_t round_byte(float value)
     return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)(value + 0.5f);
 }
 
-/* One channel, first along the rows that are needed, into scratch[rows][width], then down. */
-static void resize_channel(const drove_picture *p, size_t channels, size_t c, const taps *across,
-                           const taps *down, size_t height, size_t width, uint8_t *line,
-                           float *scratch, uint8_t *into)
+typedef struct resampling { /* of a picture to another size */
+    taps across, down;
+    uint8_t *line;  /* [width of the picture] */
+    float *scratch; /* [height of the picture][width] */
+} resampling;
+
+/* One channel, into[height][width]: first along the rows that are needed, then down. */
+static void resample(const resampling *r, const drove_picture *p, size_t channels, size_t c,
+                     size_t height, size_t width, uint8_t *into)
 {
+    const taps *across = &r->across, *down = &r->down;
     size_t begin = down->first[0], end = down->first[height - 1] + down->n[height - 1];
     for (size_t y = begin; y < end; y++) {
         const uint8_t *row = p->rgb + 3 * y * p->width;
-        for (size_t x = 0; x < p->width; x++) line[x] = channel_of(row + 3 * x, channels, c);
-        float *to = scratch + (y - begin) * width;
+        for (size_t x = 0; x < p->width; x++) r->line[x] = channel_of(row + 3 * x, channels, c);
+        float *to = r->scratch + (y - begin) * width;
         for (size_t x = 0; x < width; x++) {
             const float *weight = across->weight + x * across->n_most;
-            const uint8_t *from = line + across->first[x];
+            const uint8_t *from = r->line + across->first[x];
             float sum = 0;
             for (size_t k = 0; k < across->n[x]; k++) sum += weight[k] * (float)from[k];
             to[x] = sum;
@@ -143,7 +149,7 @@ static void resize_channel(const drove_picture *p, size_t channels, size_t c, co
     }
     for (size_t y = 0; y < height; y++) {
         const float *weight = down->weight + y * down->n_most;
-        const float *from = scratch + (down->first[y] - begin) * width;
+        const float *from = r->scratch + (down->first[y] - begin) * width;
         for (size_t x = 0; x < width; x++) {
             float sum = 0;
             for (size_t k = 0; k < down->n[y]; k++) sum += weight[k] * from[k * width + x];
@@ -152,37 +158,29 @@ static void resize_channel(const drove_picture *p, size_t channels, size_t c, co
     }
 }
 
-static drove_status resize(const drove_picture *p, size_t channels, size_t height, size_t width,
-                           uint8_t *into)
-{
-    double step_down = (double)p->height / (double)height;
-    double step_across = (double)p->width / (double)width;
-    double step = step_down < step_across ? step_down : step_across;
-    taps across = {0}, down = {0};
-    uint8_t *line = drove__grow(NULL, p->width, 1);
-    float *scratch = drove__grow(NULL, p->height * width, sizeof *scratch);
-    drove_status status = taps_init(&across, p->width, width, step);
-    if (status == DROVE_OK) status = taps_init(&down, p->height, height, step);
-    if (line == NULL || scratch == NULL)
-        status = drove__fail_nomem("an image", p->height * width * sizeof *scratch);
-    for (size_t c = 0; c < channels && status == DROVE_OK; c++) {
-        resize_channel(p, channels, c, &across, &down, height, width, line, scratch,
-                       into + c * height * width);
-    }
-    taps_fini(&across);
-    taps_fini(&down);
-    free(line);
-    free(scratch);
-    return status;
-}
-
 drove_status drove__picture_fit(const drove_picture *p, size_t channels, size_t height,
                                 size_t width, uint8_t *into)
 {
-    if (p->height != height || p->width != width) return resize(p, channels, height, width, into);
-    for (size_t c = 0; c < channels; c++) {
-        for (size_t i = 0; i < height * width; i++)
-            *into++ = channel_of(p->rgb + 3 * i, channels, c);
+    if (p->height == height && p->width == width) {
+        for (size_t c = 0; c < channels; c++)
+            for (size_t i = 0; i < height * width; i++)
+                *into++ = channel_of(p->rgb + 3 * i, channels, c);
+        return DROVE_OK;
     }
-    return DROVE_OK;
+    const double step_down = (double)p->height / (double)height;
+    const double step_across = (double)p->width / (double)width;
+    const double step = step_down < step_across ? step_down : step_across;
+    resampling r = {.line = drove__grow(NULL, p->width, 1),
+                    .scratch = drove__grow(NULL, p->height * width, sizeof *r.scratch)};
+    drove_status status = taps_init(&r.across, p->width, width, step);
+    if (status == DROVE_OK) status = taps_init(&r.down, p->height, height, step);
+    if (r.line == NULL || r.scratch == NULL)
+        status = drove__fail_nomem("an image", p->height * width * sizeof *r.scratch);
+    for (size_t c = 0; c < channels && status == DROVE_OK; c++)
+        resample(&r, p, channels, c, height, width, into + c * height * width);
+    taps_fini(&r.across);
+    taps_fini(&r.down);
+    free(r.line);
+    free(r.scratch);
+    return status;
 }

@@ -78,29 +78,27 @@ static uint32_t exif_number(const uint8_t *at, unsigned n_bytes, bool big_endian
     return value;
 }
 
-/* The orientation in the TIFF structure [n], 1 where there is none. */
-static unsigned tiff_orientation(const uint8_t *tiff, size_t n)
-{
-    if (n < 8 || (memcmp(tiff, "II*\0", 4) != 0 && memcmp(tiff, "MM\0*", 4) != 0)) return 1;
-    bool big = tiff[0] == 'M';
-    size_t at = exif_number(tiff + 4, 4, big);
-    if (at > n - 2) return 1;
-    size_t n_entries = exif_number(tiff + at, 2, big);
-    for (at += 2; n_entries > 0 && n - at >= 12; at += 12, n_entries--) {
-        const uint8_t *entry = tiff + at;
-        if (exif_number(entry, 2, big) != TAG_ORIENTATION) continue;
-        if (exif_number(entry + 2, 2, big) != TYPE_SHORT) return 1;
-        return exif_number(entry + 8, 2, big);
-    }
-    return 1;
-}
-
 static unsigned orientation_of(const decoder *d)
 {
     for (jpeg_saved_marker_ptr m = d->jpeg.marker_list; m != NULL; m = m->next) {
         if (m->marker != JPEG_APP0 + 1 || m->data_length < 6) continue;
-        if (memcmp(m->data, "Exif\0\0", 6) == 0)
-            return tiff_orientation(m->data + 6, m->data_length - 6);
+        if (memcmp(m->data, "Exif\0\0", 6) == 0) {
+            /* The orientation in the TIFF structure [n], 1 where there is none. */
+            const uint8_t *tiff = m->data + 6;
+            size_t n = m->data_length - 6;
+            if (n < 8 || (memcmp(tiff, "II*\0", 4) != 0 && memcmp(tiff, "MM\0*", 4) != 0)) return 1;
+            bool big = tiff[0] == 'M';
+            size_t at = exif_number(tiff + 4, 4, big);
+            if (at > n - 2) return 1;
+            size_t n_entries = exif_number(tiff + at, 2, big);
+            for (at += 2; n_entries > 0 && n - at >= 12; at += 12, n_entries--) {
+                const uint8_t *entry = tiff + at;
+                if (exif_number(entry, 2, big) != TAG_ORIENTATION) continue;
+                if (exif_number(entry + 2, 2, big) != TYPE_SHORT) return 1;
+                return exif_number(entry + 8, 2, big);
+            }
+            return 1;
+        }
     }
     return 1;
 }
@@ -132,8 +130,15 @@ static void read_rows(decoder *d)
     }
 }
 
-static drove_status prepare(decoder *d, size_t n_bytes)
+/* Everything lies in *d, so that a jump loses nothing. */
+static drove_status decode(decoder *d, const uint8_t *bytes, size_t n_bytes)
 {
+    if (setjmp(d->back) != 0) return d->status;
+    jpeg_create_decompress(&d->jpeg);
+    d->jpeg.progress = &d->progress;
+    jpeg_mem_src(&d->jpeg, bytes, n_bytes);
+    jpeg_save_markers(&d->jpeg, JPEG_APP0 + 1, EXIF_MOST);
+    jpeg_read_header(&d->jpeg, TRUE);
     struct jpeg_decompress_struct *j = &d->jpeg;
     if ((uint64_t)j->image_width * j->image_height / MOST_RATIO > n_bytes) {
         return drove__fail(DROVE_E_DATA,
@@ -144,21 +149,10 @@ static drove_status prepare(decoder *d, size_t n_bytes)
     d->picture.is_grey = j->jpeg_color_space == JCS_GRAYSCALE;
     bool is_cmyk = j->jpeg_color_space == JCS_CMYK || j->jpeg_color_space == JCS_YCCK;
     j->out_color_space = is_cmyk ? JCS_CMYK : JCS_RGB;
-    if (!is_cmyk) return DROVE_OK;
-    d->row = drove__grow(NULL, d->picture.width, 4);
-    return d->row != NULL ? DROVE_OK : drove__fail_nomem(d->where, 4 * d->picture.width);
-}
-
-/* Everything lies in *d, so that a jump loses nothing. */
-static drove_status decode(decoder *d, const uint8_t *bytes, size_t n_bytes)
-{
-    if (setjmp(d->back) != 0) return d->status;
-    jpeg_create_decompress(&d->jpeg);
-    d->jpeg.progress = &d->progress;
-    jpeg_mem_src(&d->jpeg, bytes, n_bytes);
-    jpeg_save_markers(&d->jpeg, JPEG_APP0 + 1, EXIF_MOST);
-    jpeg_read_header(&d->jpeg, TRUE);
-    DROVE_TRY(prepare(d, n_bytes));
+    if (is_cmyk) {
+        d->row = drove__grow(NULL, d->picture.width, 4);
+        if (d->row == NULL) return drove__fail_nomem(d->where, 4 * d->picture.width);
+    }
     jpeg_start_decompress(&d->jpeg);
     read_rows(d);
     unsigned orientation = orientation_of(d);

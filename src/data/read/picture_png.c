@@ -16,42 +16,39 @@ static drove_status fail(const char *where, int error)
     return drove__fail(DROVE_E_DATA, "%s: damaged PNG image: %s", where, spng_strerror(error));
 }
 
-/* Refuses a size that the compressed bytes cannot hold. */
-static drove_status check_header(const struct spng_ihdr *h, size_t n_bytes, const char *where)
-{
-    uint64_t n_bits = (uint64_t)h->width * h->height * h->bit_depth;
-    if (n_bits / 8 / MOST_RATIO <= n_bytes) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "%s: its header declares %u x %u pixels, more than %zu bytes can hold",
-                       where, h->height, h->width, n_bytes);
-}
-
-static drove_status decode(spng_ctx *context, const uint8_t *bytes, size_t n_bytes,
-                           const char *where, drove_picture *out)
-{
-    struct spng_ihdr header;
-    size_t size = 0;
-    int error = spng_set_chunk_limits(context, CHUNK_MOST, 4 * CHUNK_MOST);
-    if (error == 0) error = spng_set_png_buffer(context, bytes, n_bytes);
-    if (error == 0) error = spng_get_ihdr(context, &header);
-    if (error != 0) return fail(where, error);
-    DROVE_TRY(check_header(&header, n_bytes, where));
-    DROVE_TRY(drove__picture_init(out, header.height, header.width, where));
-    out->is_grey = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||
-                   header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
-    error = spng_decoded_image_size(context, SPNG_FMT_RGB8, &size);
-    if (error == 0 && size != 3 * out->height * out->width) error = SPNG_EINTERNAL;
-    if (error == 0) error = spng_decode_image(context, out->rgb, size, SPNG_FMT_RGB8, 0);
-    return error == 0 ? DROVE_OK : fail(where, error);
-}
-
 drove_status drove__picture_decode_png(const uint8_t *bytes, size_t n_bytes, const char *where,
                                        drove_picture *out)
 {
     *out = (drove_picture){0};
     spng_ctx *context = spng_ctx_new(0);
     if (context == NULL) return drove__fail_nomem(where, 0);
-    drove_status status = decode(context, bytes, n_bytes, where, out);
+    drove_status status = DROVE_OK;
+    struct spng_ihdr header;
+    size_t size = 0;
+    int error = spng_set_chunk_limits(context, CHUNK_MOST, 4 * CHUNK_MOST);
+    if (error == 0) error = spng_set_png_buffer(context, bytes, n_bytes);
+    if (error == 0) error = spng_get_ihdr(context, &header);
+    if (error != 0) {
+        status = fail(where, error);
+        goto end;
+    }
+    /* Refuses a size that the compressed bytes cannot hold. */
+    uint64_t n_bits = (uint64_t)header.width * header.height * header.bit_depth;
+    if (n_bits / 8 / MOST_RATIO > n_bytes) {
+        status = drove__fail(DROVE_E_DATA,
+                             "%s: its header declares %u x %u pixels, more than %zu bytes can hold",
+                             where, header.height, header.width, n_bytes);
+        goto end;
+    }
+    if ((status = drove__picture_init(out, header.height, header.width, where)) != DROVE_OK)
+        goto end;
+    out->is_grey = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||
+                   header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
+    error = spng_decoded_image_size(context, SPNG_FMT_RGB8, &size);
+    if (error == 0 && size != 3 * out->height * out->width) error = SPNG_EINTERNAL;
+    if (error == 0) error = spng_decode_image(context, out->rgb, size, SPNG_FMT_RGB8, 0);
+    status = error == 0 ? DROVE_OK : fail(where, error);
+end:
     spng_ctx_free(context);
     if (status != DROVE_OK) drove__picture_fini(out);
     return status;

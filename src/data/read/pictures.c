@@ -103,38 +103,6 @@ static void work(void *context, size_t item, unsigned thread)
 
 /* ---- batches ---- */
 
-/* Loads images in order from begin on; *n: how many. */
-static drove_status load_batch(reading *r, size_t *n)
-{
-    size_t n_bytes = 0, i = 0;
-    for (; i < *n && n_bytes < BATCH_BYTES; i++) {
-        DROVE_TRY(r->from->load(r->from->context, r->begin + i, &r->bytes[i], &r->n_bytes[i]));
-        n_bytes += r->n_bytes[i];
-    }
-    *n = i;
-    return DROVE_OK;
-}
-
-static void drop_batch(reading *r)
-{
-    for (size_t i = 0; r->bytes != NULL && i < BATCH_MOST; i++) {
-        free(r->bytes[i]);
-        r->bytes[i] = NULL;
-    }
-}
-
-static drove_status allocate(reading *r)
-{
-    drove_storage *s = r->storage;
-    s->x_kind = DROVE_X_U8;
-    s->channels = r->channels;
-    s->height = r->height;
-    s->width = r->width;
-    s->n_features = r->channels * r->height * r->width;
-    s->x_u8 = drove__alloc(r->from->n, s->n_features);
-    return s->x_u8 != NULL ? DROVE_OK : drove__fail_nomem("data set", r->from->n * s->n_features);
-}
-
 /* Takes what the options leave open from the first image of the batch that can be read.  Where all
  * are skipped, nothing is allocated. */
 static drove_status settle_shape(reading *r, size_t n)
@@ -152,30 +120,41 @@ static drove_status settle_shape(reading *r, size_t n)
         if (r->height == 0) r->height = picture.height;
         if (r->width == 0) r->width = picture.width;
         if (r->channels == 0) r->channels = picture.is_grey ? 1 : 3;
-        return allocate(r);
+        drove_storage *s = r->storage;
+        s->x_kind = DROVE_X_U8;
+        s->channels = r->channels;
+        s->height = r->height;
+        s->width = r->width;
+        s->n_features = r->channels * r->height * r->width;
+        s->x_u8 = drove__alloc(r->from->n, s->n_features);
+        return s->x_u8 != NULL ? DROVE_OK
+                               : drove__fail_nomem("data set", r->from->n * s->n_features);
     }
     for (size_t i = r->begin; i < r->begin + n; i++) r->done[i] = DROVE_E_DATA;
     return DROVE_OK;
 }
 
-/* The first image of the batch that failed and is not skipped is read again, for its text. */
-static drove_status check_batch(const reading *r, size_t n)
+static drove_status read_batch(reading *r, unsigned n_threads, size_t *n)
 {
-    for (size_t i = r->begin; i < r->begin + n; i++) {
+    if (r->bytes != NULL) {
+        /* Loads images in order from begin on; *n: how many. */
+        size_t n_bytes = 0, i = 0;
+        for (; i < *n && n_bytes < BATCH_BYTES; i++) {
+            DROVE_TRY(r->from->load(r->from->context, r->begin + i, &r->bytes[i], &r->n_bytes[i]));
+            n_bytes += r->n_bytes[i];
+        }
+        *n = i;
+    }
+    DROVE_TRY(settle_shape(r, *n));
+    if (r->storage->x_u8 == NULL) return DROVE_OK;
+    drove__table_run(n_threads, *n, work, r);
+    /* The first image of the batch that failed and is not skipped is read again, for its text. */
+    for (size_t i = r->begin; i < r->begin + *n; i++) {
         if (r->done[i] == DROVE_OK || may_skip(r, r->done[i])) continue;
         DROVE_TRY(read_one(r, i));
         r->done[i] = DROVE_OK;
     }
     return DROVE_OK;
-}
-
-static drove_status read_batch(reading *r, unsigned n_threads, size_t *n)
-{
-    if (r->bytes != NULL) DROVE_TRY(load_batch(r, n));
-    DROVE_TRY(settle_shape(r, *n));
-    if (r->storage->x_u8 == NULL) return DROVE_OK;
-    drove__table_run(n_threads, *n, work, r);
-    return check_batch(r, *n);
 }
 
 static drove_status read_all(reading *r)
@@ -184,36 +163,16 @@ static drove_status read_all(reading *r)
     for (size_t n; r->begin < r->from->n; r->begin += n) {
         n = r->from->n - r->begin < BATCH_MOST ? r->from->n - r->begin : BATCH_MOST;
         drove_status status = read_batch(r, n_threads, &n);
-        drop_batch(r);
+        for (size_t i = 0; r->bytes != NULL && i < BATCH_MOST; i++) {
+            free(r->bytes[i]);
+            r->bytes[i] = NULL;
+        }
         DROVE_TRY(status);
     }
     return DROVE_OK;
 }
 
 /* ---- all of them ---- */
-
-/* Takes away the rows of images that were skipped. */
-static drove_status remove_skipped(const reading *r)
-{
-    drove_storage *s = r->storage;
-    const size_t n = r->from->n;
-    size_t kept = 0;
-    for (size_t i = 0; i < n && s->x_u8 != NULL; i++) {
-        if (r->done[i] != DROVE_OK) continue;
-        if (kept < i) {
-            memmove(s->x_u8 + kept * s->n_features, s->x_u8 + i * s->n_features, s->n_features);
-            s->y_class[kept] = s->y_class[i];
-            if (s->row_name_at != NULL) s->row_name_at[kept] = s->row_name_at[i];
-        }
-        kept++;
-    }
-    s->n_rows = kept;
-    if (kept == 0)
-        return drove__fail(DROVE_E_DATA, "%s: none of the %zu images can be read",
-                           r->from->where[0], n);
-    if (kept < n) drove__storage_note(s, "skipped %zu of %zu images, unreadable", n - kept, n);
-    return DROVE_OK;
-}
 
 drove_status drove__pictures_read(const drove_pictures_options *options,
                                   const drove_pictures_source *source, drove_storage *storage)
@@ -235,7 +194,28 @@ drove_status drove__pictures_read(const drove_pictures_options *options,
     if (r.done == NULL || (source->is_ordered && (r.bytes == NULL || r.n_bytes == NULL)))
         status = drove__fail_nomem("images", source->n * sizeof *r.done);
     if (status == DROVE_OK) status = read_all(&r);
-    if (status == DROVE_OK) status = remove_skipped(&r);
+    /* Takes away the rows of images that were skipped. */
+    if (status != DROVE_OK) goto end;
+    drove_storage *s = r.storage;
+    const size_t n = r.from->n;
+    size_t kept = 0;
+    for (size_t i = 0; i < n && s->x_u8 != NULL; i++) {
+        if (r.done[i] != DROVE_OK) continue;
+        if (kept < i) {
+            memmove(s->x_u8 + kept * s->n_features, s->x_u8 + i * s->n_features, s->n_features);
+            s->y_class[kept] = s->y_class[i];
+            if (s->row_name_at != NULL) s->row_name_at[kept] = s->row_name_at[i];
+        }
+        kept++;
+    }
+    s->n_rows = kept;
+    if (kept == 0) {
+        status = drove__fail(DROVE_E_DATA, "%s: none of the %zu images can be read",
+                             r.from->where[0], n);
+        goto end;
+    }
+    if (kept < n) drove__storage_note(s, "skipped %zu of %zu images, unreadable", n - kept, n);
+end:
     free(r.done);
     free(r.bytes);
     free(r.n_bytes);

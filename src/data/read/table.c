@@ -144,17 +144,6 @@ static drove_status keep_labelled(table_file *f)
     return DROVE_OK;
 }
 
-static drove_status add_text(table_file *f, const drove_cell *cell)
-{
-    if (!cell->is_doubled)
-        return drove__labels_add(f->labels, NULL, cell->text, cell->length, true);
-    char *scratch = realloc(f->scratch, cell->length);
-    if (scratch == NULL) return drove__fail_nomem("a label", cell->length);
-    f->scratch = scratch;
-    size_t n = drove__cell_unquote(cell, scratch);
-    return drove__labels_add(f->labels, NULL, scratch, n, true);
-}
-
 static drove_status add_label(table_file *f, const drove_cell *cell)
 {
     const drove_known_table *known = &f->known;
@@ -164,7 +153,13 @@ static drove_status add_label(table_file *f, const drove_cell *cell)
                           (drove__scan_double(cell->text, end, &next, &number) && next == end);
     if (!is_plain && drove__cell_amount(&known->label_style, cell->text, cell->length, &number))
         return drove__labels_add_number(f->labels, number);
-    return add_text(f, cell);
+    if (!cell->is_doubled)
+        return drove__labels_add(f->labels, NULL, cell->text, cell->length, true);
+    char *scratch = realloc(f->scratch, cell->length);
+    if (scratch == NULL) return drove__fail_nomem("a label", cell->length);
+    f->scratch = scratch;
+    size_t n = drove__cell_unquote(cell, scratch);
+    return drove__labels_add(f->labels, NULL, scratch, n, true);
 }
 
 /* Numbers and a few labels that are none, such as "0.5 kg": one wrong cell makes no classes. */
@@ -196,55 +191,6 @@ static drove_status check_numbers(const table_file *f)
         t->path, row + 1, t->name[f->known.label[0]], s->n_classes - n_others, s->n_classes, other);
 }
 
-/* A name or a date is no class: a model of as many classes as rows learns nothing, for hours.  The
- * last column, taken for the label because none was named, may be anything. */
-static drove_status check_classes(const table_file *f)
-{
-    enum { MANY = 100, LEAST_ROWS = 2, ALL_DIFFERENT = 20 };
-    const drove_storage *s = f->storage;
-    const drove_table *t = &f->known.table;
-    const drove_label_options *asked = &f->set.labels;
-    bool is_asked = asked->target != DROVE_TARGET_UNSAID || asked->n_classes > 0;
-    bool is_named = f->set.opt.label != NULL;
-    if (f->like != NULL || is_asked || !is_named || s->y_kind != DROVE_Y_CLASS || t->n_labels == 0)
-        return DROVE_OK;
-    DROVE_TRY(check_numbers(f));
-    const bool are_all_different = s->n_classes == f->n_kept && s->n_classes >= ALL_DIFFERENT;
-    if (!are_all_different && (s->n_classes <= MANY || s->n_classes * LEAST_ROWS <= f->n_kept))
-        return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "%s: column \"%.80s\": expected classes with at least %d rows on average, "
-                       "found %zu different labels in %zu rows (--label names another column, "
-                       "?target=class takes them)",
-                       t->path, t->name[f->known.label[0]], LEAST_ROWS, s->n_classes, f->n_kept);
-}
-
-/* Many classes of few rows, most of them names with digits: numbers among words, or amounts in two
- * units, which may be meant as values. */
-static void note_digits(table_file *f)
-{
-    enum { CLASSES_LEAST = 21, ROWS_MOST = 4, SHOWN = 3 };
-    const drove_storage *s = f->storage;
-    size_t n_digits = 0;
-    char shown[64] = "";
-    if (f->known.label_is_number || f->set.labels.target != DROVE_TARGET_UNSAID ||
-        s->n_classes < CLASSES_LEAST || s->n_classes * ROWS_MOST < f->n_kept)
-        return;
-    for (size_t i = 0; i < s->n_classes; i++) {
-        const size_t used = strlen(shown);
-        if (strpbrk(s->class_name[i], "0123456789") == NULL) continue;
-        if (++n_digits <= SHOWN)
-            snprintf(shown + used, sizeof shown - used, "%s%.16s", used > 0 ? " | " : "",
-                     s->class_name[i]);
-    }
-    if (2 * n_digits < s->n_classes) return;
-    drove__known_note(
-        &f->known,
-        "label \"%.40s\": %zu classes in %zu rows, most with digits (%s): not all are "
-        "numbers of one unit, so a model learns no order of them",
-        f->known.table.name[f->known.label[0]], s->n_classes, f->n_kept, shown);
-}
-
 /* Remarks on the names of classes: two that differ in case alone, dates, others with digits. */
 static void note_classes(table_file *f)
 {
@@ -267,8 +213,30 @@ static void note_classes(table_file *f)
                               s->class_name[k], name);
         }
     }
-    if (n == 0 || n_dates < n) note_digits(f);
-    else
+    if (n == 0 || n_dates < n) {
+        /* Many classes of few rows, most of them names with digits: numbers among words, or
+         * amounts in two units, which may be meant as values. */
+        enum { CLASSES_LEAST = 21, ROWS_MOST = 4, SHOWN = 3 };
+
+        size_t n_digits = 0;
+        char shown[64] = "";
+        if (!f->known.label_is_number && f->set.labels.target == DROVE_TARGET_UNSAID &&
+            s->n_classes >= CLASSES_LEAST && s->n_classes * ROWS_MOST >= f->n_kept) {
+            for (size_t i = 0; i < s->n_classes; i++) {
+                const size_t used = strlen(shown);
+                if (strpbrk(s->class_name[i], "0123456789") == NULL) continue;
+                if (++n_digits <= SHOWN)
+                    snprintf(shown + used, sizeof shown - used, "%s%.16s", used > 0 ? " | " : "",
+                             s->class_name[i]);
+            }
+            if (2 * n_digits >= s->n_classes)
+                drove__known_note(
+                    &f->known,
+                    "label \"%.40s\": %zu classes in %zu rows, most with digits (%s): not all are "
+                    "numbers of one unit, so a model learns no order of them",
+                    f->known.table.name[f->known.label[0]], s->n_classes, f->n_kept, shown);
+        }
+    } else
         drove__known_note(&f->known, "the labels are dates, read as classes: a model learns no "
                                      "order of them (a number of days can be learned)");
 }
@@ -296,7 +264,25 @@ static drove_status read_one_label(table_file *f)
         labels.target = DROVE_TARGET_VALUE;
     DROVE_TRY(drove__labels_finish(f->labels, &labels, t->path, f->storage));
     note_classes(f);
-    return check_classes(f);
+    /* A name or a date is no class: a model of as many classes as rows learns nothing, for
+     * hours.  The last column, taken for the label because none was named, may be anything. */
+    enum { MANY = 100, LEAST_ROWS = 2, ALL_DIFFERENT = 20 };
+    const drove_storage *s = f->storage;
+
+    const drove_label_options *asked = &f->set.labels;
+    bool is_asked = asked->target != DROVE_TARGET_UNSAID || asked->n_classes > 0;
+    bool is_named = f->set.opt.label != NULL;
+    if (f->like != NULL || is_asked || !is_named || s->y_kind != DROVE_Y_CLASS || t->n_labels == 0)
+        return DROVE_OK;
+    DROVE_TRY(check_numbers(f));
+    const bool are_all_different = s->n_classes == f->n_kept && s->n_classes >= ALL_DIFFERENT;
+    if (!are_all_different && (s->n_classes <= MANY || s->n_classes * LEAST_ROWS <= f->n_kept))
+        return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: column \"%.80s\": expected classes with at least %d rows on average, "
+                       "found %zu different labels in %zu rows (--label names another column, "
+                       "?target=class takes them)",
+                       t->path, t->name[f->known.label[0]], LEAST_ROWS, s->n_classes, f->n_kept);
 }
 
 /* ---- several columns ---- */
@@ -438,23 +424,6 @@ static drove_status read_label_sets(table_file *f)
     return DROVE_OK;
 }
 
-/* Whether every label column holds truth values alone, or numbers alone. */
-static void look_at_labels(const table_file *f, bool *all_boolean, bool *all_number)
-{
-    const drove_table *t = &f->known.table;
-    float value;
-    double number;
-    *all_boolean = *all_number = true;
-    for (size_t row = 0; row < t->n_rows && (*all_boolean || *all_number); row++) {
-        if (f->keep != NULL && !f->keep[row]) continue;
-        for (size_t k = 0; k < t->n_labels; k++) {
-            const drove_cell *cell = label_cell(f, row, k);
-            *all_boolean = *all_boolean && drove__cell_boolean(cell->text, cell->length, &value);
-            *all_number = *all_number && read_value(f, row, k, &number);
-        }
-    }
-}
-
 /* Label sets or values, by the cells unless ?target= says it. */
 static drove_status read_several(table_file *f)
 {
@@ -465,7 +434,19 @@ static drove_status read_several(table_file *f)
                            "table?target: expected auto, labels or value, found \"class\"");
     if (target == DROVE_TARGET_LABELS) return read_label_sets(f);
     if (target == DROVE_TARGET_VALUE) return read_values(f);
-    look_at_labels(f, &all_boolean, &all_number);
+    /* Whether every label column holds truth values alone, or numbers alone. */
+    const drove_table *t = &f->known.table;
+    float value;
+    double number;
+    all_boolean = all_number = true;
+    for (size_t row = 0; row < t->n_rows && (all_boolean || all_number); row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        for (size_t k = 0; k < t->n_labels; k++) {
+            const drove_cell *cell = label_cell(f, row, k);
+            all_boolean = all_boolean && drove__cell_boolean(cell->text, cell->length, &value);
+            all_number = all_number && read_value(f, row, k, &number);
+        }
+    }
     if (all_boolean) return read_label_sets(f);
     if (all_number) return read_values(f);
     return drove__fail(DROVE_E_DATA,
@@ -475,16 +456,6 @@ static drove_status read_several(table_file *f)
 }
 
 /* ---- weights ---- */
-
-static drove_status fail_weight(const drove_table *t, size_t column, size_t row, float found)
-{
-    char text[32] = "a cell that is no number";
-    if (!isnan(found)) snprintf(text, sizeof text, "%g", (double)found);
-    return drove__fail(DROVE_E_DATA,
-                       "%s: row %zu: column \"%.60s\": expected a weight, a finite number that is "
-                       "not negative, found %s",
-                       t->path, row + 1, t->name[column], text);
-}
 
 static drove_status read_weights(table_file *f)
 {
@@ -498,34 +469,21 @@ static drove_status read_weights(table_file *f)
     for (size_t row = 0; row < t->n_rows; row++) {
         if (f->keep != NULL && !f->keep[row]) continue;
         float value = drove__raw_float(t->raw[row * t->n_slots + t->column[column].slot]);
-        if (!(value >= 0.0f) || !isfinite(value)) return fail_weight(t, column, row, value);
+        if (!(value >= 0.0f) || !isfinite(value)) {
+            char text[32] = "a cell that is no number";
+            if (!isnan(value)) snprintf(text, sizeof text, "%g", (double)value);
+            return drove__fail(
+                DROVE_E_DATA,
+                "%s: row %zu: column \"%.60s\": expected a weight, a finite number that is "
+                "not negative, found %s",
+                t->path, row + 1, t->name[column], text);
+        }
         weight[n++] = value;
     }
     return DROVE_OK;
 }
 
 /* ---- the storage ---- */
-
-/* Cells of ?keep= as the file has them, beside the rows. */
-static drove_status keep_cells(table_file *f)
-{
-    drove_storage *s = f->storage;
-    drove_kept kept;
-    const char *list = f->set.keep;
-    if (list == NULL) return DROVE_OK;
-    if (f->use_labels || f->n_kept != f->known.table.n_rows)
-        return drove__fail(DROVE_E_ARG, "keep: expected data to predict, found data with labels");
-    const drove_status status = drove__table_keep(&f->known.table, list, &kept);
-    if (status != DROVE_OK) {
-        drove__kept_fini(&kept);
-        return status;
-    }
-    s->n_kept = kept.n_columns;
-    s->kept_name = kept.name;
-    s->row_names = kept.bytes;
-    s->row_name_at = kept.at;
-    return DROVE_OK;
-}
 
 static drove_status fill_storage(table_file *f)
 {
@@ -542,7 +500,23 @@ static drove_status fill_storage(table_file *f)
                             "label: %zu classes in %zu rows, so that few can be learnt: is it the "
                             "column that is meant (--label)?",
                             (size_t)s->n_classes, (size_t)s->n_rows);
-    DROVE_TRY(keep_cells(f));
+    /* Cells of ?keep= as the file has them, beside the rows. */
+    drove_kept kept;
+    const char *list = f->set.keep;
+    if (list != NULL) {
+        if (f->use_labels || f->n_kept != f->known.table.n_rows)
+            return drove__fail(DROVE_E_ARG,
+                               "keep: expected data to predict, found data with labels");
+        const drove_status status = drove__table_keep(&f->known.table, list, &kept);
+        if (status != DROVE_OK) {
+            drove__kept_fini(&kept);
+            return status;
+        }
+        s->n_kept = kept.n_columns;
+        s->kept_name = kept.name;
+        s->row_names = kept.bytes;
+        s->row_name_at = kept.at;
+    }
     DROVE_TRY(read_weights(f)); /* before encoding, which may take the raw words over */
     DROVE_TRY(drove__table_encode(&f->known, f->keep, f->n_kept, &x));
     s->x_f32 = x.x;

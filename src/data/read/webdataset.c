@@ -31,23 +31,6 @@ typedef struct archives {
     size_t n, capacity;
 } archives;
 
-static void archives_fini(archives *list)
-{
-    for (size_t i = 0; i < list->n; i++) free(list->path[i]);
-    free(list->path);
-}
-
-static drove_status add_archive(archives *list, const char *path)
-{
-    if (list->n == ARCHIVES_MOST)
-        return drove__fail(DROVE_E_ARG, "webdataset: expected at most %d archives", ARCHIVES_MOST);
-    DROVE_TRY(drove__reserve(&list->path, &list->capacity, list->n + 1, sizeof *list->path));
-    list->path[list->n] = strdup(path);
-    if (list->path[list->n] == NULL) return drove__fail_nomem("names of files", strlen(path));
-    list->n++;
-    return DROVE_OK;
-}
-
 typedef struct range {       /* "{000..009}" */
     const char *begin, *end; /* of its text */
     uint64_t first, last;
@@ -80,7 +63,16 @@ static drove_status expand(archives *list, const char *path)
     if (strcmp(path, "-") == 0)
         return drove__fail(DROVE_E_ARG, "webdataset: expected a file, which is read twice, found "
                                         "standard input (-)");
-    if (access(path, F_OK) == 0 || !find_range(path, &r)) return add_archive(list, path);
+    if (access(path, F_OK) == 0 || !find_range(path, &r)) {
+        if (list->n == ARCHIVES_MOST)
+            return drove__fail(DROVE_E_ARG, "webdataset: expected at most %d archives",
+                               ARCHIVES_MOST);
+        DROVE_TRY(drove__reserve(&list->path, &list->capacity, list->n + 1, sizeof *list->path));
+        list->path[list->n] = strdup(path);
+        if (list->path[list->n] == NULL) return drove__fail_nomem("names of files", strlen(path));
+        list->n++;
+        return DROVE_OK;
+    }
     if (r.first > r.last || r.last - r.first >= ARCHIVES_MOST) {
         return drove__fail(DROVE_E_ARG, "%s: expected a range that ascends, of at most %d numbers",
                            path, ARCHIVES_MOST);
@@ -226,31 +218,6 @@ static drove_status end_example(contents *c, size_t archive)
     return DROVE_OK;
 }
 
-static drove_status begin_example(contents *c, size_t archive, const char *name, size_t n_key)
-{
-    if (c->now.key != NULL && strlen(c->now.key) == n_key && memcmp(c->now.key, name, n_key) == 0)
-        return DROVE_OK;
-    DROVE_TRY(end_example(c, archive));
-    c->now.key = strndup(name, n_key);
-    return c->now.key != NULL ? DROVE_OK : drove__fail_nomem("a name", n_key);
-}
-
-static drove_status set_image(contents *c, size_t archive, const drove_tar_member *m)
-{
-    const char *path = archive_of(c, archive);
-    size_t n = strlen(path) + strlen(m->name) + 2;
-    if (c->now.has_image) {
-        return drove__fail(DROVE_E_DATA, "%s: expected one image called \"%.80s.*\", found two",
-                           path, c->now.key);
-    }
-    DROVE_TRY(drove__reserve(&c->arena, &c->arena_capacity, c->arena_used + n, 1));
-    snprintf(c->arena + c->arena_used, n, "%s:%s", path, m->name);
-    c->now.image = (sample){archive, m->offset, c->arena_used};
-    c->now.has_image = true;
-    c->arena_used += n;
-    return DROVE_OK;
-}
-
 static void set_label(contents *c, char *label)
 {
     free(c->now.label);
@@ -335,8 +302,26 @@ static drove_status read_member(contents *c, size_t archive, drove_tar *tar,
         if (c->n_dotted++ == 0) snprintf(c->dotted, sizeof c->dotted, "%s", m->name);
         return DROVE_OK;
     }
-    DROVE_TRY(begin_example(c, archive, m->name, n_key));
-    if (p == IMAGE) return set_image(c, archive, m);
+    if (c->now.key == NULL || strlen(c->now.key) != n_key ||
+        memcmp(c->now.key, m->name, n_key) != 0) {
+        DROVE_TRY(end_example(c, archive));
+        c->now.key = strndup(m->name, n_key);
+        if (c->now.key == NULL) return drove__fail_nomem("a name", n_key);
+    }
+    if (p == IMAGE) {
+        const char *path = archive_of(c, archive);
+        size_t n = strlen(path) + strlen(m->name) + 2;
+        if (c->now.has_image) {
+            return drove__fail(DROVE_E_DATA, "%s: expected one image called \"%.80s.*\", found two",
+                               path, c->now.key);
+        }
+        DROVE_TRY(drove__reserve(&c->arena, &c->arena_capacity, c->arena_used + n, 1));
+        snprintf(c->arena + c->arena_used, n, "%s:%s", path, m->name);
+        c->now.image = (sample){archive, m->offset, c->arena_used};
+        c->now.has_image = true;
+        c->arena_used += n;
+        return DROVE_OK;
+    }
     if (c->set.is_unlabelled) return DROVE_OK;
     return p == CLS ? read_cls(c, archive, tar, m) : read_json(c, archive, tar, m);
 }
@@ -364,14 +349,6 @@ static drove_status read_archive(contents *c, size_t archive)
             archive_of(c, archive), c->dotted);
     return drove__fail(DROVE_E_DATA, "%s: expected KEY.jpg or KEY.png beside KEY.cls, found none",
                        archive_of(c, archive));
-}
-
-static void contents_fini(contents *c)
-{
-    example_fini(&c->now);
-    drove__labels_destroy(c->labels);
-    free(c->samples);
-    free(c->arena);
 }
 
 /* ---- images ---- */
@@ -407,21 +384,6 @@ static drove_status load(void *context, size_t i, uint8_t **bytes, size_t *n_byt
     return DROVE_OK;
 }
 
-static drove_status read_pictures(const contents *c, const drove_pictures_options *opt,
-                                  drove_storage *s)
-{
-    walk w = {.contents = c};
-    const char **where = drove__grow(NULL, c->n, sizeof *where);
-    if (where == NULL) return drove__fail_nomem("images", c->n * sizeof *where);
-    for (size_t i = 0; i < c->n; i++) where[i] = s->row_names + s->row_name_at[i];
-    const drove_pictures_source source = {
-        .n = c->n, .where = where, .load = load, .context = &w, .is_ordered = true};
-    drove_status status = drove__pictures_read(opt, &source, s);
-    drove__tar_close(w.tar);
-    free(where);
-    return status;
-}
-
 /* Labels are classes, however many there are. */
 static drove_status set_targets(const contents *c, const drove_spec *spec, drove_storage *s)
 {
@@ -437,23 +399,27 @@ static drove_status set_targets(const contents *c, const drove_spec *spec, drove
     return drove__labels_finish(c->labels, &of_classes, spec->arg[0], s);
 }
 
-static drove_status fill_storage(contents *c, const drove_spec *spec, drove_storage *s)
+static drove_status read_archives(const drove_spec *spec, contents *c, drove_storage *s)
 {
+    DROVE_TRY(drove__labels_create(&c->labels));
+    for (size_t i = 0; i < c->archives->n; i++) DROVE_TRY(read_archive(c, i));
     DROVE_TRY(set_targets(c, spec, s));
     s->row_name_at = drove__grow(NULL, c->n, sizeof *s->row_name_at);
     if (s->row_name_at == NULL) return drove__fail_nomem("images", c->n * sizeof *s->row_name_at);
     for (size_t i = 0; i < c->n; i++) s->row_name_at[i] = c->samples[i].name;
     s->row_names = c->arena;
     c->arena = NULL;
-    DROVE_TRY(read_pictures(c, &c->set.pictures, s));
+    walk w = {.contents = c};
+    const char **where = drove__grow(NULL, c->n, sizeof *where);
+    if (where == NULL) return drove__fail_nomem("images", c->n * sizeof *where);
+    for (size_t i = 0; i < c->n; i++) where[i] = s->row_names + s->row_name_at[i];
+    const drove_pictures_source source = {
+        .n = c->n, .where = where, .load = load, .context = &w, .is_ordered = true};
+    drove_status status = drove__pictures_read(&c->set.pictures, &source, s);
+    drove__tar_close(w.tar);
+    free(where);
+    DROVE_TRY(status);
     return drove__storage_check(s, spec->arg[0]);
-}
-
-static drove_status read_archives(const drove_spec *spec, contents *c, drove_storage *s)
-{
-    DROVE_TRY(drove__labels_create(&c->labels));
-    for (size_t i = 0; i < c->archives->n; i++) DROVE_TRY(read_archive(c, i));
-    return fill_storage(c, spec, s);
 }
 
 static drove_status read_webdataset(const drove_spec *spec, int part, const drove_shard *shard,
@@ -468,8 +434,12 @@ static drove_status read_webdataset(const drove_spec *spec, int part, const drov
     for (unsigned i = 0; i < spec->n_args && status == DROVE_OK; i++)
         status = expand(&list, spec->arg[i]);
     if (status == DROVE_OK) status = read_archives(spec, &c, s);
-    contents_fini(&c);
-    archives_fini(&list);
+    example_fini(&c.now);
+    drove__labels_destroy(c.labels);
+    free(c.samples);
+    free(c.arena);
+    for (size_t i = 0; i < list.n; i++) free(list.path[i]);
+    free(list.path);
     if (status != DROVE_OK) drove__storage_release(s);
     else *out = s;
     return status;

@@ -326,8 +326,8 @@ TEST(bad_targets)
     y[3] = -1;
     refused(drove_arrays_set_weights(a, &m), DROVE_E_DATA, "found -1");
     const drove_matrix endless = {y, DROVE_TYPE_F64, N, SIZE_MAX / 8, 0, 0};
-    refused(drove_arrays_set_values(a, &endless), DROVE_E_ARG, "fewer than 2^32");
-    refused(drove_arrays_set_labels(a, &endless, NULL), DROVE_E_ARG, "fewer than 2^32");
+    refused(drove_arrays_set_values(a, &endless), DROVE_E_ARG, "that memory can hold");
+    refused(drove_arrays_set_labels(a, &endless, NULL), DROVE_E_ARG, "that memory can hold");
     const char *const gap[] = {"a", NULL, "c"};
     const drove_matrix numbers_of = drove_matrix_dense(classes, DROVE_TYPE_I32, N, 1);
     refused(drove_arrays_set_classes(a, &numbers_of, 3, gap), DROVE_E_ARG, "class 1");
