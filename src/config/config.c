@@ -7,6 +7,7 @@
 #include "config/options.h"
 #include "config/words.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +25,6 @@ static unsigned word_of(const drove_options *o, const char *name)
 {
     unsigned index;
     return drove__options_word(o, name, &index) == DROVE_OK ? index : 0;
-}
-
-static unsigned read_partition(const char *text)
-{
-    uint64_t n;
-    if (text[0] == '\0') return 0;
-    const drove_status status = drove__parse_u64("--partition", text, 1, DROVE_MOST_THREADS, &n);
-    return status == DROVE_OK ? (unsigned)n : DROVE_PARTITION_AUTO;
 }
 
 /* Sections are filled from the texts of c->said, which stay where they are. */
@@ -82,10 +75,14 @@ static void read_all(drove_config *c)
                                .modelled = models_here ? NULL : text_or_null(o->machine),
                                .models_here = models_here,
                                .bind = (drove_bind)word_of(o, "bind"),
-                               .partition = read_partition(o->partition),
                                .isa = text_or_null(o->isa),
                                .hints = drove__prefetch_wants_hints(o->prefetch),
                                .quiets_memory = drove__prefetch_wants_hardware_off(o->prefetch)};
+    uint64_t n_groups = DROVE_PARTITION_AUTO;
+    if (o->partition[0] == '\0') n_groups = 0;
+    else if (strcmp(o->partition, "auto") != 0)
+        (void)drove__parse_u64("--partition", o->partition, 1, DROVE_MOST_THREADS, &n_groups);
+    c->machine.partition = (unsigned)n_groups;
     if (drove__threads_parse(o->threads, 0, &c->machine.n_threads) != DROVE_OK)
         c->machine.n_threads = 0;
     if (drove__loaders_parse(o->loaders, &c->machine.loaders_are_auto, &c->machine.n_loaders) !=
@@ -202,7 +199,8 @@ void drove__choice_add(drove_choice *choice, const char *name, drove_origin orig
                        const char *format, ...)
 {
     va_list arguments;
-    if (choice->n == DROVE_MOST_SETTINGS) return; /* tables of settings are shorter */
+    assert(choice->n < DROVE_MOST_SETTINGS); /* tables assert it when they are compiled */
+    if (choice->n == DROVE_MOST_SETTINGS) return;
     drove_choice_setting *to = &choice->setting[choice->n++];
     to->name = name;
     to->origin = origin;

@@ -107,13 +107,6 @@ static bool may_differ(const drove_option_info *info)
     return info->is_local;
 }
 
-static drove_status expect_same(const char *flag, const char *then, const char *now)
-{
-    if (strcmp(then, now) == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "--replay: expected %s %s, as it was recorded, found %s", flag,
-                       then, now);
-}
-
 unsigned drove__replay_ranks(const drove_workers *workers)
 {
     return workers->repeating != NULL ? workers->repeating->header.n_ranks : 1;
@@ -182,8 +175,11 @@ static drove_status compare_option(const char *name, const drove_config *now,
                                    const drove_config *then)
 {
     char flag[DROVE_FLAG_SIZE], a[DROVE_TEXT_SIZE], b[DROVE_TEXT_SIZE];
-    return expect_same(drove_flag_text(name, flag), drove__config_text(then, name, b),
-                       drove__config_text(now, name, a));
+    drove__config_text(now, name, a);
+    drove__config_text(then, name, b);
+    if (strcmp(a, b) == 0) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG, "--replay: expected %s %s, as it was recorded, found %s",
+                       drove_flag_text(name, flag), b, a);
 }
 
 /* All that decides the bits is as it was, and the end is no later one. */

@@ -119,31 +119,6 @@ static size_t block_bytes(double memory, double text_bytes)
     return round_down(block, LEAST_BLOCK, MOST_BLOCK);
 }
 
-/* A cache of another file, or of a file that has changed, has another name. */
-static drove_status name_cache(const drove_config *config, const char *data, const char *path,
-                               double memory, cache *c)
-{
-    char folder[PATH_MAX - 64], asked[DROVE_TEXT_SIZE];
-    struct stat file = {0}; /* of generated data: no file */
-    if (!drove__cache_folder(folder, sizeof folder))
-        return drove__fail(DROVE_E_FILE,
-                           "--memory %s: expected a folder for a file of rows, "
-                           "$XDG_CACHE_HOME/drove or ~/.cache/drove, found none that can be "
-                           "written (drove data convert DATA rows:FILE writes them elsewhere)",
-                           drove__config_text(config, "memory", asked));
-    (void)stat(path, &file);
-    /* READER: another number where a change of the readers changes what a text means */
-    snprintf(c->source, sizeof c->source, "%d %s %llu:%llu %lld %lld.%09ld %lld.%09ld %zu %zu",
-             READER, data, (unsigned long long)file.st_dev, (unsigned long long)file.st_ino,
-             (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec,
-             (long long)file.st_ctim.tv_sec, file.st_ctim.tv_nsec, piece_bytes(memory),
-             block_bytes(memory, (double)file.st_size));
-    snprintf(c->path, sizeof c->path, "%s/%016llx.rows", folder,
-             (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
-    c->block_bytes = block_bytes(memory, (double)file.st_size);
-    return DROVE_OK;
-}
-
 /* True if the file is the one that this cache would be. */
 static bool is_cached(const cache *c)
 {
@@ -232,22 +207,38 @@ static drove_status find_text(const char *data, double memory, char **out, doubl
     return DROVE_OK;
 }
 
+/* A cache of another file, or of a file that has changed, has another name; so has one whose rows
+ * are made for a model, from its columns and classes. */
 static drove_status find_cache(const drove_config *config, const char *text, double memory,
                                cache *c)
 {
-    drove_spec spec = {0};
-    drove_status status = drove__spec_parse(text, &spec);
-    if (status == DROVE_OK) status = name_cache(config, text, spec.arg[0], memory, c);
-    drove__spec_fini(&spec);
-    DROVE_TRY(status);
-    /* Rows for a model are made from its columns and classes, too. */
-    char *slash = strrchr(c->path, '/');
-    const size_t n = strlen(c->source);
+    char folder[PATH_MAX - 64], asked[DROVE_TEXT_SIZE];
+    struct stat file = {0}; /* of generated data: no file */
+    drove_spec spec;
     uint64_t names;
-    if (c->like == NULL) return DROVE_OK;
-    DROVE_TRY(drove__data_fingerprint_names(c->like, &names));
-    snprintf(c->source + n, sizeof c->source - n, " like %016llx", (unsigned long long)names);
-    snprintf(slash + 1, sizeof c->path - (size_t)(slash + 1 - c->path), "%016llx.rows",
+    DROVE_TRY(drove__spec_parse(text, &spec));
+    if (spec.n_args > 0) (void)stat(spec.arg[0], &file);
+    drove__spec_fini(&spec);
+    if (!drove__cache_folder(folder, sizeof folder))
+        return drove__fail(DROVE_E_FILE,
+                           "--memory %s: expected a folder for a file of rows, "
+                           "$XDG_CACHE_HOME/drove or ~/.cache/drove, found none that can be "
+                           "written (drove data convert DATA rows:FILE writes them elsewhere)",
+                           drove__config_text(config, "memory", asked));
+    c->block_bytes = block_bytes(memory, (double)file.st_size);
+    /* READER: another number where a change of the readers changes what a text means */
+    int n =
+        snprintf(c->source, sizeof c->source, "%d %s %llu:%llu %lld %lld.%09ld %lld.%09ld %zu %zu",
+                 READER, text, (unsigned long long)file.st_dev, (unsigned long long)file.st_ino,
+                 (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec,
+                 (long long)file.st_ctim.tv_sec, file.st_ctim.tv_nsec, piece_bytes(memory),
+                 c->block_bytes);
+    if (c->like != NULL && n > 0 && (size_t)n < sizeof c->source) {
+        DROVE_TRY(drove__data_fingerprint_names(c->like, &names));
+        snprintf(c->source + n, sizeof c->source - (size_t)n, " like %016llx",
+                 (unsigned long long)names);
+    }
+    snprintf(c->path, sizeof c->path, "%s/%016llx.rows", folder,
              (unsigned long long)drove__hash(0, c->source, strlen(c->source)));
     return DROVE_OK;
 }
@@ -276,13 +267,6 @@ fail:
 
 /* ---- opening ---- */
 
-static bool is_larger(const drove_blocks *b, double memory)
-{
-    double stored = b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0;
-    double labels = b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0;
-    return drove__blocks_bytes(b, (double)b->n_rows, stored, labels) > PART_IN_MEMORY * memory;
-}
-
 /* NULL: the data fit into memory, or are no file that is read by blocks.  *window: ?window=, the
  * bytes of both windows, which asks for that whatever the memory; else 0. */
 static drove_status open_blocks(const drove_config *config, const char *data, double memory,
@@ -304,7 +288,12 @@ static drove_status open_blocks(const drove_config *config, const char *data, do
     free(text);
     if (*out == NULL) return status;
     if (!config->low.is_low) status = drove__blocks_prefer_floats(*out);
-    if (status == DROVE_OK && (*window > 0 || is_larger(*out, memory))) return DROVE_OK;
+    const drove_blocks *b = *out;
+    const double stored = b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0;
+    const double labels = b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0;
+    const double bytes_in_memory = drove__blocks_bytes(b, (double)b->n_rows, stored, labels);
+    if (status == DROVE_OK && (*window > 0 || bytes_in_memory > PART_IN_MEMORY * memory))
+        return DROVE_OK;
     drove__blocks_close(*out);
     *out = NULL;
     return status;

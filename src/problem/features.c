@@ -23,20 +23,6 @@ static drove_status replace(const drove_features *map, unsigned n_threads, drove
     return DROVE_OK;
 }
 
-static drove_status apply(drove_problem *problem, const drove_workers *workers, unsigned n_threads)
-{
-    drove_features *map;
-    bool is_split = problem->test != NULL && problem->test->storage == problem->train->storage;
-    size_t n_in = problem->train->storage->n_features;
-    DROVE_TRY(drove__data_outline(problem->train, &problem->input));
-    DROVE_TRY(drove__features_create(&problem->features, n_in, &workers->kernels, n_threads, &map));
-    drove_status status = replace(map, n_threads, &problem->train);
-    if (status == DROVE_OK) status = replace(map, n_threads, &problem->test);
-    drove__features_destroy(map);
-    if (status == DROVE_OK && is_split) problem->test->storage->notes[0] = '\0'; /* said once */
-    return status;
-}
-
 drove_status drove__run_features(const drove_config *config, drove_problem *problem,
                                  const drove_workers *workers, const drove_callbacks *cb)
 {
@@ -72,7 +58,19 @@ drove_status drove__run_features(const drove_config *config, drove_problem *prob
     uint64_t begin = drove__now_ns();
     drove__topo_spread_memory(workers->topo, workers->place,
                               workers->plan.n_workers); /* the threads inherit it */
-    status = apply(problem, workers, n_threads);
+    const bool is_split =
+        problem->test != NULL && problem->test->storage == problem->train->storage;
+    const size_t n_in = problem->train->storage->n_features;
+    drove_features *map = NULL;
+    status = drove__data_outline(problem->train, &problem->input);
+    if (status != DROVE_OK) goto fail;
+    status = drove__features_create(&problem->features, n_in, &workers->kernels, n_threads, &map);
+    if (status != DROVE_OK) goto fail;
+    if ((status = replace(map, n_threads, &problem->train)) != DROVE_OK) goto fail;
+    if ((status = replace(map, n_threads, &problem->test)) != DROVE_OK) goto fail;
+    if (is_split) problem->test->storage->notes[0] = '\0'; /* said once */
+fail:
+    if (map != NULL) drove__features_destroy(map);
     drove__topo_spread_memory(workers->topo, NULL, 0);
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
     drove__features_print(&problem->features, text);

@@ -36,20 +36,24 @@ drove_status drove__problem_check_target(const drove_config *config, const drove
                        config->problem.data);
 }
 
-/* True if the data are a program's own arrays or table. */
-static bool are_of_program(const char *spec, const drove_storage *s)
-{
-    const char *argument = strchr(spec, ':');
-    return s->arrays != NULL || (argument != NULL && strncmp(argument + 1, DROVE_NAMED_WORD ":",
-                                                             strlen(DROVE_NAMED_WORD ":")) == 0);
-}
-
 /* A single value in all rows: of a file a wrong column, most likely; what a program has in memory
- * it means.  Several values to an example are left alone. */
-static drove_status check_values(const char *spec, const drove_storage *s)
+ * it means, and several values to an example are left alone.  A single class: its name helps, where
+ * a loss would speak of itself. */
+static drove_status check_labels(const char *spec, const drove_data *train, bool is_part)
 {
+    const drove_storage *s = train->storage;
+    const char *argument = strchr(spec, ':');
+    const bool is_of_program =
+        s->arrays != NULL || (argument != NULL && strncmp(argument + 1, DROVE_NAMED_WORD ":",
+                                                          strlen(DROVE_NAMED_WORD ":")) == 0);
+    char class[DROVE_CLASS_TEXT_SIZE];
+    if (s->y_kind == DROVE_Y_CLASS && s->n_classes == 1)
+        return drove__fail(DROVE_E_SHAPE,
+                           "--data %s: expected labels of at least two classes, found %.60s in all "
+                           "%zu rows (--label names another column)",
+                           spec, drove__class_text(s, 0, class), s->n_rows);
     if (s->y_kind != DROVE_Y_VALUE || drove__storage_n_values(s) > 1 || s->n_rows < 2 ||
-        are_of_program(spec, s))
+        is_of_program || is_part) /* another part may have other values */
         return DROVE_OK;
     for (size_t i = 1; i < s->n_rows; i++)
         if (s->y_value[i] != s->y_value[0]) return DROVE_OK;
@@ -57,19 +61,6 @@ static drove_status check_values(const char *spec, const drove_storage *s)
                        "--data %s: expected labels of at least two values, found %g in all %zu "
                        "rows (--label names another column)",
                        spec, (double)s->y_value[0] + drove__origin_y(s, 0), s->n_rows);
-}
-
-/* Which class it is, and that it is the only one, is what helps; a loss would speak of itself. */
-static drove_status check_labels(const char *spec, const drove_data *train, bool is_part)
-{
-    const drove_storage *s = train->storage;
-    char class[DROVE_CLASS_TEXT_SIZE];
-    if (!is_part) DROVE_TRY(check_values(spec, s)); /* another part may have other values */
-    if (s->y_kind != DROVE_Y_CLASS || s->n_classes != 1) return DROVE_OK;
-    return drove__fail(DROVE_E_SHAPE,
-                       "--data %s: expected labels of at least two classes, found %.60s in all %zu "
-                       "rows (--label names another column)",
-                       spec, drove__class_text(s, 0, class), s->n_rows);
 }
 
 drove_status drove__problem_read(const drove_config *config, const drove_shard *shard,

@@ -8,16 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_wanted(const drove_config *config, const drove_problem *problem,
-                      const drove_workers *workers)
-{
-    return !config->is_classic && problem->train->storage->y_kind == DROVE_Y_VALUE &&
-           problem->model->loss == &drove__loss_squared &&
-           problem->model->initial == NULL && /* parameters in the targets' own units */
-           !drove__ranks_hold_shards(config, workers) &&
-           drove__targets_layer(problem->model) != NULL;
-}
-
 /* Mean and deviation of each value of an example. */
 static void measure(const drove_data *data, size_t n_values, double *mean, double *deviation)
 {
@@ -68,7 +58,10 @@ drove_status drove__targets_standardise(const drove_config *config, drove_proble
         for (size_t i = 0; i < DROVE_COUNT(all); i++)
             if (all[i] != NULL) drove__origin_restore_values(all[i]->storage);
     }
-    if (!is_wanted(config, problem, workers)) return DROVE_OK;
+    if (config->is_classic || problem->train->storage->y_kind != DROVE_Y_VALUE ||
+        problem->model->loss != &drove__loss_squared || problem->model->initial != NULL ||
+        drove__ranks_hold_shards(config, workers) || drove__targets_layer(problem->model) == NULL)
+        return DROVE_OK;
     drove_storage *s = problem->train->storage;
     const size_t n = drove__storage_n_values(s);
     problem->target_shift = drove__alloc(n, sizeof *problem->target_shift);

@@ -292,6 +292,7 @@ static bool open_entrants(contest *c, drove_engine_shared *shared)
             {"features", "none"},    {"machine", "none"},      /* it is tried out in real time */
             {"eval_every", "1"},     {"save_every", "never"},  {"metrics", "none"},
             {"out", "none"},         {"timeline", "none"},     {"log", "none"}};
+        _Static_assert(DROVE_COUNT(usual) + 5 <= DROVE_MOST_SETTINGS, "room for all settings");
         drove_choice choice = {0};
         for (size_t k = 0; k < DROVE_COUNT(usual); k++)
             drove__choice_add(&choice, usual[k].name, DROVE_FROM_CALLER, "%s", usual[k].value);

@@ -175,6 +175,7 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
 {
     DROVE_GIVEN(options);
     DROVE_GIVEN(out);
+    DROVE_IN_C_LOCALE; /* options are read */
     DROVE_ALIVE(options, "options");
     drove_run *run = drove__alloc(1, sizeof *run);
     *out = NULL;

@@ -463,6 +463,29 @@ TEST(test_origins)
     drove__config_fini(&c);
 }
 
+TEST(test_origin_of_a_resumed_run)
+{
+    drove_options o = drove__options_default();
+    drove_config c;
+    char folder[] = "origins.XXXXXX", file[40];
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, sizeof file, "%s/run.json", folder);
+    FILE *stream = fopen(file, "w");
+    fputs("{\"options\": {\"lr\": 0.25, \"rule\": \"sgd\"}}", stream);
+    assert_int_equal(fclose(stream), 0);
+    assert_int_equal(drove_options_resume(&o, folder), DROVE_OK);
+    assert_int_equal(drove_options_set(&o, "rule", "adam"), DROVE_OK);
+    assert_int_equal(remove(file), 0);
+    assert_int_equal(remove(folder), 0);
+    assert_int_equal(drove__config_init(&o, &c), DROVE_OK);
+    assert_int_equal(drove__config_origin(&c, "lr"), DROVE_FROM_RUN);
+    assert_int_equal(drove__config_origin(&c, "rule"), DROVE_FROM_CALLER);
+    assert_int_equal(drove__config_origin(&c, "batch"), DROVE_FROM_DEFAULT);
+    assert_false(c.is_tuned); /* a step size that a run had is given to the one that goes on */
+    assert_true(c.method.lr == 0.25);
+    drove__config_fini(&c);
+}
+
 /* A chosen step size reads back to the last bit, and the run still chooses all else. */
 TEST(test_a_choice_is_the_option_as_if_it_had_been_set)
 {
