@@ -120,27 +120,29 @@ INLINE void byte_pair(byte_pass *pass, drove_number d, int8_t *w, const uint8_t 
 
 /* d, kind, is_minus (never of data of 4 bits) and has_dot (next and ahead are used) are constants
  * in every caller. */
-INLINE double bytes_pass(drove_number d, int8_t *w, const void *x, int a, const void *next,
-                         const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
-                         drovek_bits_kind kind, bool is_minus, bool has_dot)
+INLINE double bytes_pass(drove_number d, linear_step s, int a, drovek_bits_kind kind, bool is_minus,
+                         bool has_dot)
 {
-    byte_pass pass = {.source = bits_begin(kind, bits), .sum = byte_sum_zero()};
+    int8_t   *w = s.w;
+    byte_pass pass = {.source = bits_begin(kind, s.bits), .sum = byte_sum_zero()};
     if (d == DROVE_I4) {
         pass.table = nibble_table_of(a, 1);
     } else {
         int size = is_minus ? -a : a;
         pass.factor = (byte_factor){set16(size), set16(size << 8)};
     }
-    if (!has_dot) next = x;
-    int64_t total = 0;
-    size_t  i = 0;
+    const void  *x = s.x[0], *next = has_dot ? s.next : x;
+    const size_t n = s.n;
+    int64_t      total = 0;
+    size_t       i = 0;
     while (n - i >= BYTES_PAIR) {
         size_t end = i + smaller(n - i, BYTES_CHUNK);
         for (; i + BYTES_PAIR <= end; i += BYTES_PAIR) {
             byte_pair(&pass, d, w + i, number_at(d, x, i), number_at(d, next, i), VEC_BYTES,
                       VEC_BYTES, kind, is_minus, has_dot);
             if (has_dot)
-                fetch(next, ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, BYTES_PAIR));
+                fetch(next, s.ahead, drove__numbers_bytes(d, i),
+                      drove__numbers_bytes(d, BYTES_PAIR));
         }
         if (has_dot) total += bytes_total(d, pass.sum);
         pass.sum = byte_sum_zero();
@@ -151,8 +153,8 @@ INLINE double bytes_pass(drove_number d, int8_t *w, const void *x, int a, const 
                   kind, is_minus, has_dot);
         if (has_dot) total += bytes_total(d, pass.sum);
     }
-    bits_end(kind, &pass.source, bits);
-    *n_clamped += pass.n_clamped;
+    bits_end(kind, &pass.source, s.bits);
+    *s.n_clamped += pass.n_clamped;
     return (double)total;
 }
 

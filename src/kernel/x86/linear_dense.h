@@ -20,30 +20,21 @@
 /* ---- a model of 8 bits, data of 8 or 4 ---- */
 
 /* One loop for each sign of the factor. */
-INLINE double bytes_signed(drove_number d, void *w, const void *x, int a, const void *next,
-                           const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
-                           drovek_bits_kind kind, bool has_dot)
+INLINE double bytes_signed(drove_number d, linear_step s, int a, drovek_bits_kind kind,
+                           bool has_dot)
 {
-    if (d == DROVE_I8 && a < 0)
-        return bytes_pass(d, w, x, a, next, ahead, n, bits, n_clamped, kind, true, has_dot);
-    return bytes_pass(d, w, x, a, next, ahead, n, bits, n_clamped, kind, false, has_dot);
+    if (d == DROVE_I8 && a < 0) return bytes_pass(d, s, a, kind, true, has_dot);
+    return bytes_pass(d, s, a, kind, false, has_dot);
 }
 
-/* One example, a in units of 2^-8: one loop for each rounding method. */
-INLINE double bytes_one(drove_number d, void *w, const void *x, int a, const void *next,
-                        const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
-                        bool has_dot)
+/* One example, a factor in units of 2^-8: one loop for each rounding method. */
+INLINE double bytes_one(drove_number d, linear_step s, bool has_dot)
 {
-    switch (bits->kind) {
-    case DROVEK_BITS_STREAM:
-        return bytes_signed(d, w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_STREAM,
-                            has_dot);
-    case DROVEK_BITS_XORSHIFT:
-        return bytes_signed(d, w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_XORSHIFT,
-                            has_dot);
-    default:
-        return bytes_signed(d, w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_FIXED,
-                            has_dot);
+    int a = s.factor->a * (1 << (8 - s.factor->shift));
+    switch (s.bits->kind) {
+    case DROVEK_BITS_STREAM: return bytes_signed(d, s, a, DROVEK_BITS_STREAM, has_dot);
+    case DROVEK_BITS_XORSHIFT: return bytes_signed(d, s, a, DROVEK_BITS_XORSHIFT, has_dot);
+    default: return bytes_signed(d, s, a, DROVEK_BITS_FIXED, has_dot);
     }
 }
 
@@ -55,68 +46,42 @@ INLINE bool bytes_fit(drove_number d, const drovek_factor *factor)
 }
 
 /* Several examples, or a factor that is too large for bytes_one. */
-INLINE size_t bytes_axpy_large(drove_number d, void *w, const void *const *x,
-                               const drovek_factor *factor, size_t n_rows, size_t n,
-                               drovek_bits *bits)
+INLINE void bytes_axpy_large(drove_number d, linear_step s)
 {
-    size_t n_clamped = 0;
-    if (d == DROVE_I8 && bytes_factor_sum(factor, n_rows) <= 256)
-        return bytes_batch(w, x, factor, n_rows, n, bits);
-    wide_pass(d, DROVE_I8, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
-    return n_clamped;
+    if (d == DROVE_I8 && bytes_factor_sum(s.factor, s.n_rows) <= 256)
+        *s.n_clamped += bytes_batch(s.w, s.x, s.factor, s.n_rows, s.n, s.bits);
+    else wide_pass(d, DROVE_I8, s, false);
 }
 
-INLINE size_t bytes_axpy(drove_number d, void *w, const void *const *x, const drovek_factor *factor,
-                         size_t n_rows, size_t n, drovek_bits *bits)
+INLINE void bytes_axpy(drove_number d, linear_step s)
 {
-    size_t n_clamped = 0;
-    if (n_rows > 1 || !bytes_fit(d, factor))
-        return bytes_axpy_large(d, w, x, factor, n_rows, n, bits);
-    int a = factor->a * (1 << (8 - factor->shift));
-    bytes_one(d, w, *x, a, NULL, NULL, n, bits, &n_clamped, false);
-    return n_clamped;
+    if (s.n_rows > 1 || !bytes_fit(d, s.factor)) bytes_axpy_large(d, s);
+    else bytes_one(d, s, false);
 }
 
-INLINE double bytes_axpy_dot(drove_number d, void *w, const void *x, const drovek_factor *factor,
-                             const void *next, const void *ahead, size_t n, drovek_bits *bits,
-                             size_t *n_clamped)
+INLINE double bytes_axpy_dot(drove_number d, linear_step s)
 {
-    if (bytes_fit(d, factor)) {
-        int a = factor->a * (1 << (8 - factor->shift));
-        return bytes_one(d, w, x, a, next, ahead, n, bits, n_clamped, true);
-    }
-    *n_clamped += bytes_axpy_large(d, w, &x, factor, 1, n, bits);
-    return bytes_dot(d, next, w, n);
+    if (bytes_fit(d, s.factor)) return bytes_one(d, s, true);
+    bytes_axpy_large(d, s);
+    return bytes_dot(d, s.next, s.w, s.n);
 }
 
 /* ---- a model of 4 bits, data of 4 or 8 ---- */
 
-INLINE double nibbles_one(drove_number d, void *w, const void *x, int a, const void *next,
-                          const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
-                          bool has_dot)
+INLINE double nibbles_one(drove_number d, linear_step s, int a, bool has_dot)
 {
-    switch (bits->kind) {
-    case DROVEK_BITS_STREAM:
-        return nibbles_pass(d, w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_STREAM,
-                            has_dot);
-    case DROVEK_BITS_XORSHIFT:
-        return nibbles_pass(d, w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_XORSHIFT,
-                            has_dot);
-    default:
-        return nibbles_pass(d, w, x, a, next, ahead, n, bits, n_clamped, DROVEK_BITS_FIXED,
-                            has_dot);
+    switch (s.bits->kind) {
+    case DROVEK_BITS_STREAM: return nibbles_pass(d, s, a, DROVEK_BITS_STREAM, has_dot);
+    case DROVEK_BITS_XORSHIFT: return nibbles_pass(d, s, a, DROVEK_BITS_XORSHIFT, has_dot);
+    default: return nibbles_pass(d, s, a, DROVEK_BITS_FIXED, has_dot);
     }
 }
 
-INLINE size_t nibbles_axpy(drove_number d, void *w, const void *const *x,
-                           const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
+INLINE void nibbles_axpy(drove_number d, linear_step s)
 {
-    size_t n_clamped = 0;
-    int    a;
-    if (nibbles_factor(d, factor, &a) && n_rows == 1)
-        nibbles_one(d, w, *x, a, NULL, NULL, n, bits, &n_clamped, false);
-    else wide_pass(d, DROVE_I4, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
-    return n_clamped;
+    int a;
+    if (nibbles_factor(d, s.factor, &a) && s.n_rows == 1) nibbles_one(d, s, a, false);
+    else wide_pass(d, DROVE_I4, s, false);
 }
 
 INLINE double nibbles_any_dot(drove_number d, const void *x, const void *w, size_t n)
@@ -124,82 +89,59 @@ INLINE double nibbles_any_dot(drove_number d, const void *x, const void *w, size
     return d == DROVE_I4 ? nibbles_dot(x, w, n) : nibbles_dot_8(x, w, n);
 }
 
-INLINE double nibbles_axpy_dot(drove_number d, void *w, const void *x, const drovek_factor *factor,
-                               const void *next, const void *ahead, size_t n, drovek_bits *bits,
-                               size_t *n_clamped)
+INLINE double nibbles_axpy_dot(drove_number d, linear_step s)
 {
     int a;
-    if (nibbles_factor(d, factor, &a))
-        return nibbles_one(d, w, x, a, next, ahead, n, bits, n_clamped, true);
-    wide_pass(d, DROVE_I4, w, &x, factor, 1, NULL, NULL, n, bits, n_clamped, false);
-    return nibbles_any_dot(d, next, w, n);
+    if (nibbles_factor(d, s.factor, &a)) return nibbles_one(d, s, a, true);
+    wide_pass(d, DROVE_I4, s, false);
+    return nibbles_any_dot(d, s.next, s.w, s.n);
 }
 
 /* ---- integers, one of them of 16 bits ---- */
 
-INLINE size_t words_axpy(drove_number d, drove_number m, void *w, const void *const *x,
-                         const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
+INLINE void words_axpy(drove_number d, drove_number m, linear_step s)
 {
-    size_t n_clamped = 0;
-    if (!words_fit(d, factor, n_rows)) {
-        wide_pass(d, m, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
-    } else if (n_rows == 1 && bits->kind == DROVEK_BITS_FIXED) {
-        words_pass(d, m, w, x, factor, 1, NULL, NULL, n, bits, &n_clamped, DROVEK_BITS_FIXED,
-                   false);
+    if (!words_fit(d, s.factor, s.n_rows)) {
+        wide_pass(d, m, s, false);
+    } else if (s.n_rows == 1 && s.bits->kind == DROVEK_BITS_FIXED) {
+        s.n_rows = 1; /* a constant */
+        words_pass(d, m, s, DROVEK_BITS_FIXED, false);
     } else {
-        words_pass(d, m, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, bits->kind, false);
+        words_pass(d, m, s, s.bits->kind, false);
     }
-    return n_clamped;
 }
 
-INLINE double words_axpy_dot(drove_number d, drove_number m, void *w, const void *x,
-                             const drovek_factor *factor, const void *next, const void *ahead,
-                             size_t n, drovek_bits *bits, size_t *n_clamped)
+INLINE double words_axpy_dot(drove_number d, drove_number m, linear_step s)
 {
-    if (!words_fit(d, factor, 1)) {
-        wide_pass(d, m, w, &x, factor, 1, NULL, NULL, n, bits, n_clamped, false);
-        return words_dot(d, m, next, w, n);
+    if (!words_fit(d, s.factor, 1)) {
+        wide_pass(d, m, s, false);
+        return words_dot(d, m, s.next, s.w, s.n);
     }
-    switch (bits->kind) {
-    case DROVEK_BITS_STREAM:
-        return words_pass(d, m, w, &x, factor, 1, next, ahead, n, bits, n_clamped,
-                          DROVEK_BITS_STREAM, true);
-    case DROVEK_BITS_XORSHIFT:
-        return words_pass(d, m, w, &x, factor, 1, next, ahead, n, bits, n_clamped,
-                          DROVEK_BITS_XORSHIFT, true);
-    default:
-        return words_pass(d, m, w, &x, factor, 1, next, ahead, n, bits, n_clamped,
-                          DROVEK_BITS_FIXED, true);
+    switch (s.bits->kind) {
+    case DROVEK_BITS_STREAM: return words_pass(d, m, s, DROVEK_BITS_STREAM, true);
+    case DROVEK_BITS_XORSHIFT: return words_pass(d, m, s, DROVEK_BITS_XORSHIFT, true);
+    default: return words_pass(d, m, s, DROVEK_BITS_FIXED, true);
     }
 }
 
 /* ---- floats, and 4 bits with 16 ---- */
 
-INLINE size_t wide_axpy(drove_number d, drove_number m, void *w, const void *const *x,
-                        const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
+INLINE void wide_axpy(drove_number d, drove_number m, linear_step s)
 {
-    size_t n_clamped = 0;
-    if (m == DROVE_F32) {
-        if (n_rows == 1) float_pass(d, w, x, factor, 1, NULL, NULL, n, false);
-        else float_pass(d, w, x, factor, n_rows, NULL, NULL, n, false);
-    } else if (n_rows == 1) {
-        wide_pass(d, m, w, x, factor, 1, NULL, NULL, n, bits, &n_clamped, false);
-    } else {
-        wide_pass(d, m, w, x, factor, n_rows, NULL, NULL, n, bits, &n_clamped, false);
-    }
-    return n_clamped;
+    linear_step one = s;
+    one.n_rows = 1; /* a constant in its loop */
+    if (m == DROVE_F32 && s.n_rows == 1) float_pass(d, one, false);
+    else if (m == DROVE_F32) float_pass(d, s, false);
+    else if (s.n_rows == 1) wide_pass(d, m, one, false);
+    else wide_pass(d, m, s, false);
 }
 
-INLINE double wide_axpy_dot(drove_number d, drove_number m, void *w, const void *x,
-                            const drovek_factor *factor, const void *next, const void *ahead,
-                            size_t n, drovek_bits *bits, size_t *n_clamped)
+INLINE double wide_axpy_dot(drove_number d, drove_number m, linear_step s)
 {
-    if (m == DROVE_F32) return float_pass(d, w, &x, factor, 1, next, ahead, n, true);
-    if (d != DROVE_F32) {
-        wide_pass(d, m, w, &x, factor, 1, NULL, NULL, n, bits, n_clamped, false);
-        return wide_integer_dot(d, m, next, w, n);
-    }
-    return wide_pass(d, m, w, &x, factor, 1, next, ahead, n, bits, n_clamped, true);
+    if (m == DROVE_F32) return float_pass(d, s, true);
+    if (d == DROVE_F32) return wide_pass(d, m, s, true);
+    wide_pass(d, m, s, false);
+    return wide_integer_dot(d, m, s.next, s.w, s.n);
 }
 
 /* ---- one instance per pair ---- */
@@ -235,20 +177,23 @@ INLINE double dot(drove_number d, drove_number m, const void *x, const void *w, 
 INLINE size_t axpy(drove_number d, drove_number m, void *w, const void *const *x,
                    const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
 {
-    if (is_bytes(d, m)) return bytes_axpy(d, w, x, factor, n_rows, n, bits);
-    if (is_nibbles(d, m)) return nibbles_axpy(d, w, x, factor, n_rows, n, bits);
-    if (is_wide(d, m)) return wide_axpy(d, m, w, x, factor, n_rows, n, bits);
-    return words_axpy(d, m, w, x, factor, n_rows, n, bits);
+    size_t            n_clamped = 0;
+    const linear_step s = {w, x, factor, n_rows, n, NULL, NULL, bits, &n_clamped};
+    if (is_bytes(d, m)) bytes_axpy(d, s);
+    else if (is_nibbles(d, m)) nibbles_axpy(d, s);
+    else if (is_wide(d, m)) wide_axpy(d, m, s);
+    else words_axpy(d, m, s);
+    return n_clamped;
 }
 
 INLINE double axpy_dot(drove_number d, drove_number m, void *w, const void *x,
                        const drovek_factor *factor, const void *next, const void *ahead, size_t n,
                        drovek_bits *bits, size_t *n_clamped)
 {
-    if (is_bytes(d, m)) return bytes_axpy_dot(d, w, x, factor, next, ahead, n, bits, n_clamped);
-    if (is_nibbles(d, m)) return nibbles_axpy_dot(d, w, x, factor, next, ahead, n, bits, n_clamped);
-    if (is_wide(d, m)) return wide_axpy_dot(d, m, w, x, factor, next, ahead, n, bits, n_clamped);
-    return words_axpy_dot(d, m, w, x, factor, next, ahead, n, bits, n_clamped);
+    const linear_step s = {w, &x, factor, 1, n, next, ahead, bits, n_clamped};
+    if (is_bytes(d, m)) return bytes_axpy_dot(d, s);
+    if (is_nibbles(d, m)) return nibbles_axpy_dot(d, s);
+    return is_wide(d, m) ? wide_axpy_dot(d, m, s) : words_axpy_dot(d, m, s);
 }
 
 #define EACH_BODY "kernel/linear_dense_body.h"

@@ -174,4 +174,18 @@ INLINE size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* ---- a step ---- */
+
+/* An AXPY of n_rows examples; and, of one, the dot of the next with the new w (next NULL: none).
+ * Passed by value: stores to w might alias the caller's memory. */
+typedef struct linear_step {
+    void                *w;
+    const void *const   *x;
+    const drovek_factor *factor;
+    size_t               n_rows, n;
+    const void          *next, *ahead; /* ahead: a hint to prefetch, or NULL */
+    drovek_bits         *bits;
+    size_t              *n_clamped; /* added to */
+} linear_step;
+
 #endif

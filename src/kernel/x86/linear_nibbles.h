@@ -188,30 +188,30 @@ INLINE int64_t nibble_total(nibble_pass *pass, drove_number d)
 
 /* a: in units of 2^-8 (D4M4) or 2^-12 (D8M4).  d, kind and has_dot (next and ahead are used) are
  * constants in every caller. */
-INLINE double nibbles_pass(drove_number d, uint8_t *w, const void *x, int a, const void *next,
-                           const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
-                           drovek_bits_kind kind, bool has_dot)
+INLINE double nibbles_pass(drove_number d, linear_step s, int a, drovek_bits_kind kind,
+                           bool has_dot)
 {
     const size_t per_draw = drovek_per_draw(d, DROVE_I4), chunk = NIBBLES_CHUNK * per_draw;
-    nibble_pass  pass = {.source = bits_begin(kind, bits),
+    nibble_pass  pass = {.source = bits_begin(kind, s.bits),
                          .even = byte_sum_zero(),
                          .odd = byte_sum_zero()};
     int64_t      total = 0;
     if (d == DROVE_I4) pass.table = nibble_table_of(a, 16);
     else pass.factor = set16(a);
-    if (!has_dot) next = x;
+    const void  *x = s.x[0], *next = has_dot ? s.next : x;
+    const size_t n = s.n;
     for (size_t begin = 0; begin < n; begin += chunk) {
         size_t end = begin + smaller(n - begin, chunk), i = begin;
         for (; i + per_draw <= end; i += per_draw) {
-            nibble_draw(&pass, d, w, x, next, i, i + per_draw, kind, has_dot);
+            nibble_draw(&pass, d, s.w, x, next, i, i + per_draw, kind, has_dot);
             if (has_dot)
-                fetch(next, ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, per_draw));
+                fetch(next, s.ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, per_draw));
         }
-        if (i < end) nibble_draw(&pass, d, w, x, next, i, n, kind, has_dot);
+        if (i < end) nibble_draw(&pass, d, s.w, x, next, i, n, kind, has_dot);
         if (has_dot) total += nibble_total(&pass, d);
     }
-    bits_end(kind, &pass.source, bits);
-    *n_clamped += pass.n_clamped;
+    bits_end(kind, &pass.source, s.bits);
+    *s.n_clamped += pass.n_clamped;
     return (double)total;
 }
 

@@ -152,20 +152,20 @@ INLINE const uint8_t *wide_draw(drove_number d, drove_number m, bit_source *sour
 
 /* The numbers of one wide_draw, of which n exist.  Returns the sum of the products with next
  * (has_dot: D float) in lanes. */
-INLINE fvec wide_block(drove_number d, drove_number m, void *w, const void *const *x,
-                       const drovek_factor *factor, size_t n_rows, const void *next, size_t at,
-                       size_t n, const uint8_t *r, size_t *n_clamped, fvec dot, bool has_dot)
+INLINE fvec wide_block(drove_number d, drove_number m, const linear_step *s, size_t at, size_t n,
+                       const uint8_t *r, size_t *n_clamped, fvec dot, bool has_dot)
 {
     const size_t bits_bytes = drovek_fraction_of(d, m).is_bytes ? 1 : 2;
     for (size_t i = 0; i < n; i += LANES) {
         size_t   count = smaller(n - i, LANES);
-        uint8_t *place = model_at(m, w, at + i);
-        ivec     delta = wide_delta(d, m, x, at + i, factor, n_rows, count, r + i * bits_bytes);
-        ivec     sum = add32(wide_racy_load(m, place), delta), now = wide_clamp(m, sum);
+        uint8_t *place = model_at(m, s->w, at + i);
+        ivec     delta =
+            wide_delta(d, m, s->x, at + i, s->factor, s->n_rows, count, r + i * bits_bytes);
+        ivec sum = add32(wide_racy_load(m, place), delta), now = wide_clamp(m, sum);
         wide_racy_store(m, place, now, count);
         *n_clamped += differ_count32(sum, now, count);
         if (has_dot) {
-            fvec numbers = wide_load_float(d, number_at(d, next, at + i), count);
+            fvec numbers = wide_load_float(d, number_at(d, s->next, at + i), count);
             if (count < LANES) now = first_lanes(now, count);
             dot = fma_(numbers, to_float(now), dot);
         }
@@ -173,29 +173,25 @@ INLINE fvec wide_block(drove_number d, drove_number m, void *w, const void *cons
     return dot;
 }
 
-INLINE double wide_pass(drove_number d, drove_number m, void *w, const void *const *x,
-                        const drovek_factor *factor, size_t n_rows, const void *next,
-                        const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
-                        bool has_dot)
+INLINE double wide_pass(drove_number d, drove_number m, linear_step s, bool has_dot)
 {
     const size_t         block = drovek_per_draw(d, m);
     _Alignas(64) uint8_t room[2 * DROVEK_BLOCK_BYTES];
-    bit_source           source = bits_begin(bits->kind, bits);
+    bit_source           source = bits_begin(s.bits->kind, s.bits);
     fvec                 dot[2] = {fset(0.0f), fset(0.0f)};
     size_t               i = 0, clamped = 0;
-    for (; i + block <= n; i += block) {
-        const uint8_t *r = wide_draw(d, m, &source, bits, room);
-        dot[0] =
-            wide_block(d, m, w, x, factor, n_rows, next, i, block, r, &clamped, dot[0], has_dot);
-        if (has_dot) fetch(next, ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, block));
+    for (; i + block <= s.n; i += block) {
+        const uint8_t *r = wide_draw(d, m, &source, s.bits, room);
+        dot[0] = wide_block(d, m, &s, i, block, r, &clamped, dot[0], has_dot);
+        if (has_dot)
+            fetch(s.next, s.ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, block));
     }
-    if (i < n) {
-        const uint8_t *r = wide_draw(d, m, &source, bits, room);
-        dot[1] =
-            wide_block(d, m, w, x, factor, n_rows, next, i, n - i, r, &clamped, dot[1], has_dot);
+    if (i < s.n) {
+        const uint8_t *r = wide_draw(d, m, &source, s.bits, room);
+        dot[1] = wide_block(d, m, &s, i, s.n - i, r, &clamped, dot[1], has_dot);
     }
-    bits_end(bits->kind, &source, bits);
-    *n_clamped += clamped;
+    bits_end(s.bits->kind, &source, s.bits);
+    *s.n_clamped += clamped;
     return fsum(fadd(dot[0], dot[1]));
 }
 
@@ -249,39 +245,37 @@ INLINE double float_dot(drove_number d, drove_number m, const void *x, const voi
     return fsum(sum[0]) + fsum(sum[1]) + fsum(sum[2]) + fsum(sum[3]);
 }
 
-INLINE fvec float_step(drove_number d, float *w, const void *const *x, const drovek_factor *factor,
-                       size_t n_rows, const void *next, size_t at, size_t count, fvec dot,
+INLINE fvec float_step(drove_number d, const linear_step *s, size_t at, size_t count, fvec dot,
                        bool has_dot)
 {
-    uint8_t *place = (uint8_t *)(w + at);
-    fvec     now = wide_float_rows(d, x, at, factor, n_rows, count, as_float(racy_load(place)));
+    uint8_t *place = model_at(DROVE_F32, s->w, at);
+    fvec     now =
+        wide_float_rows(d, s->x, at, s->factor, s->n_rows, count, as_float(racy_load(place)));
     racy_store_part(place, as_bits(now), 4 * count);
     if (!has_dot) return dot;
     if (count < LANES) now = as_float(first_lanes(as_bits(now), count));
-    return fma_(wide_load_float(d, number_at(d, next, at), count), now, dot);
+    return fma_(wide_load_float(d, number_at(d, s->next, at), count), now, dot);
 }
 
-INLINE double float_pass(drove_number d, float *w, const void *const *x,
-                         const drovek_factor *factor, size_t n_rows, const void *next,
-                         const void *ahead, size_t n, bool has_dot)
+INLINE double float_pass(drove_number d, linear_step s, bool has_dot)
 {
     fvec   sum[FLOAT_VECS] = {fset(0.0f), fset(0.0f), fset(0.0f), fset(0.0f)};
     size_t i = 0;
     /* One example: a copy, since stores to w might alias the caller's memory. */
-    const drovek_factor first = factor[0];
-    const void         *row = x[0];
-    if (n_rows == 1) factor = &first, x = &row;
-    for (; i + FLOAT_BLOCK <= n; i += FLOAT_BLOCK) {
+    const drovek_factor first = s.factor[0];
+    const void         *row = s.x[0];
+    if (s.n_rows == 1) s.factor = &first, s.x = &row;
+    for (; i + FLOAT_BLOCK <= s.n; i += FLOAT_BLOCK) {
         UNROLL
         for (size_t v = 0; v < FLOAT_VECS; v++)
-            sum[v] =
-                float_step(d, w, x, factor, n_rows, next, i + v * LANES, LANES, sum[v], has_dot);
+            sum[v] = float_step(d, &s, i + v * LANES, LANES, sum[v], has_dot);
         if (has_dot)
-            fetch(next, ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, FLOAT_BLOCK));
+            fetch(s.next, s.ahead, drove__numbers_bytes(d, i),
+                  drove__numbers_bytes(d, FLOAT_BLOCK));
     }
-    for (; i < n; i += LANES) {
-        size_t count = smaller(n - i, LANES);
-        sum[0] = float_step(d, w, x, factor, n_rows, next, i, count, sum[0], has_dot);
+    for (; i < s.n; i += LANES) {
+        size_t count = smaller(s.n - i, LANES);
+        sum[0] = float_step(d, &s, i, count, sum[0], has_dot);
     }
     return fsum(sum[0]) + fsum(sum[1]) + fsum(sum[2]) + fsum(sum[3]);
 }

@@ -154,41 +154,40 @@ INLINE void word_pair(word_pass *pass, drove_number d, drove_number m, void *w, 
 
 /* d, m, kind, has_dot (next and ahead are used), and an n_rows of 1, are constants in every
  * caller. */
-INLINE double words_pass(drove_number d, drove_number m, void *w, const void *const *x,
-                         const drovek_factor *factor, size_t n_rows, const void *next,
-                         const void *ahead, size_t n, drovek_bits *bits, size_t *n_clamped,
-                         drovek_bits_kind kind, bool has_dot)
+INLINE double words_pass(drove_number d, drove_number m, linear_step s, drovek_bits_kind kind,
+                         bool has_dot)
 {
     /* One example: a copy, since stores to w might alias the caller's memory. */
-    const drovek_factor first = factor[0];
-    const void         *row = x[0];
-    if (n_rows == 1) factor = &first, x = &row;
-    int       left = 16 - factor[0].shift, left_x = d == DROVE_I16 ? 0 : left < 8 ? left : 8;
-    word_pass pass = {.x = x,
-                      .factor = factor,
-                      .n_rows = n_rows,
-                      .left_a = left - left_x,
-                      .left_x = left_x,
-                      .source = bits_begin(kind, bits),
-                      .sum = word_sum_zero()};
-    size_t    pair_bytes = WORDS_PAIR * drove__number_size(d), i = 0;
-    int64_t   total = 0;
+    const drovek_factor first = s.factor[0];
+    const void         *row = s.x[0];
+    if (s.n_rows == 1) s.factor = &first, s.x = &row;
+    const size_t n = s.n;
+    int          left = 16 - first.shift, left_x = d == DROVE_I16 ? 0 : left < 8 ? left : 8;
+    word_pass    pass = {.x = s.x,
+                         .factor = s.factor,
+                         .n_rows = s.n_rows,
+                         .left_a = left - left_x,
+                         .left_x = left_x,
+                         .source = bits_begin(kind, s.bits),
+                         .sum = word_sum_zero()};
+    size_t       pair_bytes = WORDS_PAIR * drove__number_size(d), i = 0;
+    int64_t      total = 0;
     while (n - i >= WORDS_PAIR) {
         size_t end = i + smaller(n - i, WORDS_CHUNK);
         for (; i + WORDS_PAIR <= end; i += WORDS_PAIR) {
-            word_pair(&pass, d, m, w, next, i, WORDS, WORDS, kind, has_dot);
-            if (has_dot) fetch(next, ahead, i * drove__number_size(d), pair_bytes);
+            word_pair(&pass, d, m, s.w, s.next, i, WORDS, WORDS, kind, has_dot);
+            if (has_dot) fetch(s.next, s.ahead, i * drove__number_size(d), pair_bytes);
         }
         if (has_dot) total += word_sum_total(pass.sum);
         pass.sum = word_sum_zero();
     }
     if (i < n) {
         size_t count = smaller(n - i, WORDS);
-        word_pair(&pass, d, m, w, next, i, count, n - i - count, kind, has_dot);
+        word_pair(&pass, d, m, s.w, s.next, i, count, n - i - count, kind, has_dot);
         if (has_dot) total += word_sum_total(pass.sum);
     }
-    bits_end(kind, &pass.source, bits);
-    *n_clamped += pass.n_clamped;
+    bits_end(kind, &pass.source, s.bits);
+    *s.n_clamped += pass.n_clamped;
     return (double)total;
 }
 
