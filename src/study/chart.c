@@ -59,23 +59,6 @@ static void draw_line(canvas *v, size_t x, size_t y, size_t x2, size_t y2)
     }
 }
 
-static void draw(const drove_chart *c, canvas *v)
-{
-    bool has_last = false;
-    size_t x_last = 0, y_last = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        if (!isfinite(c->x[i]) || !isfinite(c->y[i])) continue;
-        const size_t x = place(c->x[i], v->x_least, v->x_most, v->wide),
-                     y = v->high - 1 -
-                         place(v->is_log ? log(c->y[i]) : c->y[i], v->y_least, v->y_most, v->high);
-        if (has_last && x >= x_last) draw_line(v, x_last, y_last, x, y);
-        v->dot[y * v->wide + x] = 1;
-        x_last = x;
-        y_last = y;
-        has_last = true;
-    }
-}
-
 /* U+2800 has eight dots: left column 1 2 3 7, right column 4 5 6 8, from the top. */
 static void print_braille(const canvas *v, size_t row, size_t column, FILE *stream)
 {
@@ -133,7 +116,21 @@ drove_status drove__chart_print(const drove_chart *c, FILE *stream, size_t *n_li
     }
     v.dot = drove__alloc(v.wide * v.high, 1);
     if (v.dot == NULL) return drove__fail_nomem("chart", v.wide * v.high);
-    draw(c, &v);
+
+    /* a line through all points, in their order */
+    bool has_last = false;
+    size_t x_last = 0, y_last = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if (!isfinite(c->x[i]) || !isfinite(c->y[i])) continue;
+        const double height = v.is_log ? log(c->y[i]) : c->y[i];
+        const size_t x = place(c->x[i], v.x_least, v.x_most, v.wide);
+        const size_t y = v.high - 1 - place(height, v.y_least, v.y_most, v.high);
+        if (has_last && x >= x_last) draw_line(&v, x_last, y_last, x, y);
+        v.dot[y * v.wide + x] = 1;
+        x_last = x;
+        y_last = y;
+        has_last = true;
+    }
     print_rows(c, &v, stream);
     drove__free(v.dot);
     *n_lines = c->rows;

@@ -212,15 +212,41 @@ fail:
 
 /* ---- the whole ---- */
 
-static drove_status open_results(sweep *w)
+static drove_status prepare(sweep *w)
 {
+    int error;
     bool had_half;
     size_t i, n_other = 0;
+    drove_topo *topo;
+    drove_topo_facts facts;
     const json_t *record;
     char path[PATH_SIZE], line[PATH_SIZE + 128];
+    DROVE_TRY(drove__sweep_open(w->opt->study, &w->s));
+    const size_t n = w->s.runs.n_settings;
+    w->row = drove__alloc(n, sizeof *w->row);
+    if (w->row == NULL) return drove__fail_nomem("settings", n * sizeof *w->row);
+
+    /* the folder, which is this study's alone */
+    DROVE_TRY(drove__study_folder_make(w->opt->folder, "a sweep"));
+    DROVE_TRY(drove__folder_lock("out", w->opt->folder, &w->lock, &error));
+    if (w->lock == 0) {
+        snprintf(line, sizeof line,
+                 "--out: %.1000s: no locks in this file system (%s): use it for one sweep at a "
+                 "time",
+                 w->opt->folder, strerror(error));
+        say(w, line);
+    }
+    DROVE_TRY(drove__sweep_claim(&w->s, w->opt->folder, true));
     snprintf(path, sizeof path, "%s/runs", w->opt->folder);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", path);
+
+    DROVE_TRY(drove__topo_create(NULL, &topo));
+    drove__topo_facts(topo, &facts);
+    drove__topo_destroy(topo);
+    w->n_cores = facts.n_cores;
+
+    /* the runs that have ended */
     DROVE_TRY(drove__sweep_read(&w->s, w->opt->folder, &w->journal, &had_half));
     snprintf(path, sizeof path, "%s/results.jsonl", w->opt->folder);
     snprintf(line, sizeof line, "%s: half a line at its end is dropped", path);
@@ -235,41 +261,9 @@ static drove_status open_results(sweep *w)
              "%s: %zu runs are of another machine or version: their times do not compare", path,
              n_other);
     if (n_other > 0) say(w, line);
-    for (i = 0; i < w->s.runs.n_settings; i++)
-        DROVE_TRY(drove__sweep_row(&w->s, i, "target_s", &w->row[i]));
+    for (i = 0; i < n; i++) DROVE_TRY(drove__sweep_row(&w->s, i, "target_s", &w->row[i]));
     w->n_before = w->n_done;
     find_best(w);
-    return DROVE_OK;
-}
-
-static drove_status prepare(sweep *w)
-{
-    int error;
-    drove_topo *topo;
-    drove_topo_facts facts;
-    char line[PATH_SIZE];
-    DROVE_TRY(drove__sweep_open(w->opt->study, &w->s));
-    const size_t n = w->s.runs.n_settings;
-    w->row = drove__alloc(n, sizeof *w->row);
-    if (w->row == NULL) return drove__fail_nomem("settings", n * sizeof *w->row);
-    DROVE_TRY(drove__study_folder_make(w->opt->folder, "a sweep"));
-
-    DROVE_TRY(drove__folder_lock("out", w->opt->folder, &w->lock, &error));
-    if (w->lock == 0) {
-        snprintf(line, sizeof line,
-                 "--out: %.1000s: no locks in this file system (%s): use it for one sweep at a "
-                 "time",
-                 w->opt->folder, strerror(error));
-        say(w, line);
-    }
-    DROVE_TRY(drove__sweep_claim(&w->s, w->opt->folder, true));
-
-    DROVE_TRY(drove__topo_create(NULL, &topo));
-    drove__topo_facts(topo, &facts);
-    drove__topo_destroy(topo);
-    w->n_cores = facts.n_cores;
-
-    DROVE_TRY(open_results(w));
     snprintf(line, sizeof line, "settings: %zu, seeds: %zu, runs: %zu, of which %zu are done", n,
              w->s.runs.n_seeds, drove__sweep_count(&w->s.runs), w->n_done);
     say(w, line);

@@ -40,18 +40,6 @@ json_t *drove__study_settings(const drove_point *point)
     return settings;
 }
 
-static bool is_record_of(const json_t *record, const drove_trial_job *job)
-{
-    json_t *settings = drove__study_settings(job->point);
-    bool is_equal = json_equal(json_object_get(record, "settings"), settings) != 0;
-    json_decref(settings);
-    return is_equal &&
-           fabs(json_number_value(json_object_get(record, "epochs")) - job->epochs) <=
-               1e-9 * job->epochs &&
-           json_integer_value(json_object_get(record, "fold")) == (json_int_t)job->fold &&
-           json_integer_value(json_object_get(record, "folds")) == (json_int_t)job->n_folds;
-}
-
 static void rank_it(const drove_trials_bench *b, drove_trial_end *end)
 {
     end->rank =
@@ -62,10 +50,16 @@ static bool find_record(const drove_trials_bench *b, const drove_trial_job *job,
                         drove_trial_end *end)
 {
     size_t i;
-    json_t *record;
+    bool is_found = false;
+    json_t *record, *settings = drove__study_settings(job->point);
     json_array_foreach(b->done, i, record)
     {
-        if (!is_record_of(record, job)) continue;
+        const double epochs = json_number_value(json_object_get(record, "epochs"));
+        if (!json_equal(json_object_get(record, "settings"), settings) ||
+            !(fabs(epochs - job->epochs) <= 1e-9 * job->epochs) ||
+            json_integer_value(json_object_get(record, "fold")) != (json_int_t)job->fold ||
+            json_integer_value(json_object_get(record, "folds")) != (json_int_t)job->n_folds)
+            continue;
         const json_t *score = json_object_get(record, "score");
         const char *error = json_string_value(json_object_get(record, "error"));
         *end = (drove_trial_end){.is_done = true,
@@ -77,9 +71,11 @@ static bool find_record(const drove_trials_bench *b, const drove_trial_job *job,
                                      json_object_get(record, "trial"))};
         snprintf(end->error, sizeof end->error, "%s", error != NULL ? error : "");
         rank_it(b, end);
-        return true;
+        is_found = true;
+        break;
     }
-    return false;
+    json_decref(settings);
+    return is_found;
 }
 
 static drove_status keep_record(void *to, const json_t *record)

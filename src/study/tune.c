@@ -17,7 +17,6 @@
 #include "base/spec.h"
 #include "data/data.h"
 #include "engine/fixed/format.h"
-#include "engine/linear/precision.h"
 #include "model/model.h"
 #include "report/json.h"
 #include "config/config.h"
@@ -224,51 +223,45 @@ static json_t *identify(const tuner *t)
 
 /* ---- what is searched ---- */
 
-static drove_status choose_metric(tuner *t, drove_y_kind kind)
-{
-    static const char *const usual[] = {
-        [DROVE_Y_CLASS] = "log_loss", [DROVE_Y_VALUE] = "rmse", [DROVE_Y_LABELS] = "loss"};
-    const char *key = t->opt->metric != NULL ? t->opt->metric : usual[kind];
-    const char *known[16];
-    size_t n = 0;
-    for (; drove__study_metrics[n].key != NULL; n++) {
-        known[n] = drove__study_metrics[n].key;
-        if (strcmp(key, known[n]) == 0) t->metric = &drove__study_metrics[n];
-    }
-    if (t->metric != NULL) return DROVE_OK;
-    return drove__fail_in(drove__fail_unknown("metric", key, known, n), "--metric");
-}
-
-/* Low-precision linear models have plain SGD alone (engine/linear), networks any rule. */
-static drove_space_rules rules_of(const tuner *t)
-{
-    const drove_config *c = &t->config;
-    if (!c->low.is_low || drove__fixed_is_own(c->low.precision)) return DROVE_SPACE_ANY_RULE;
-    if (!is_given(t->opt, "model")) return DROVE_SPACE_PLAIN_IF_LINEAR;
-    return c->problem.model != NULL && drove__space_is_linear(c->problem.model)
-               ? DROVE_SPACE_PLAIN
-               : DROVE_SPACE_ANY_RULE;
-}
-
 /* Reads the data once, so that what is wrong with them is said before any trial. */
 static drove_status look_at_data(tuner *t)
 {
     char spec[DROVE_TEXT_SIZE];
     drove_data *data, *test;
-    const drove_config_problem *p = &t->config.problem;
+    const drove_config *c = &t->config;
+    const drove_config_problem *p = &c->problem;
     DROVE_TRY(drove__data_set_columns(p->data, p->label, p->weights, spec, sizeof spec));
     if (strcmp(spec, "-") == 0 || strncmp(spec, "-?", 2) == 0)
         return drove__fail(DROVE_E_ARG, "--data: expected a file, which every trial reads anew, "
                                         "found standard input");
-    DROVE_TRY(drove_data_open(spec, "", t->config.seed, &data, &test));
-    const drove_storage *s = data->storage;
-    bool is_wide = s->x_kind == DROVE_X_CSR && s->n_features >= WIDE;
-    drove_status status = choose_metric(t, s->y_kind);
-    if (status == DROVE_OK && t->opt->space == NULL)
-        drove__space_usual(s->y_kind == DROVE_Y_VALUE, is_wide, rules_of(t), t->opt->given,
-                           t->opt->n_given, &t->space);
+    DROVE_TRY(drove_data_open(spec, "", c->seed, &data, &test));
+    const drove_y_kind kind = data->storage->y_kind;
+    const bool is_wide = data->storage->x_kind == DROVE_X_CSR && data->storage->n_features >= WIDE;
     drove_data_destroy(data);
-    return status;
+
+    /* the metric: as given, or the usual one of such targets */
+    static const char *const usual[] = {
+        [DROVE_Y_CLASS] = "log_loss", [DROVE_Y_VALUE] = "rmse", [DROVE_Y_LABELS] = "loss"};
+    const char *key = t->opt->metric != NULL ? t->opt->metric : usual[kind], *known[16];
+    size_t n = 0;
+    for (; drove__study_metrics[n].key != NULL; n++) {
+        known[n] = drove__study_metrics[n].key;
+        if (strcmp(key, known[n]) == 0) t->metric = &drove__study_metrics[n];
+    }
+    if (t->metric == NULL)
+        return drove__fail_in(drove__fail_unknown("metric", key, known, n), "--metric");
+    if (t->opt->space != NULL) return DROVE_OK;
+
+    /* the space; low-precision linear models have plain SGD alone (engine/linear) */
+    drove_space_rules rules = DROVE_SPACE_ANY_RULE;
+    if (c->low.is_low && !drove__fixed_is_own(c->low.precision)) {
+        const bool is_linear = p->model != NULL && drove__space_is_linear(p->model);
+        if (!is_given(t->opt, "model")) rules = DROVE_SPACE_PLAIN_IF_LINEAR;
+        else if (is_linear) rules = DROVE_SPACE_PLAIN;
+    }
+    drove__space_usual(kind == DROVE_Y_VALUE, is_wide, rules, t->opt->given, t->opt->n_given,
+                       &t->space);
+    return DROVE_OK;
 }
 
 /* ---- brackets ---- */

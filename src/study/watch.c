@@ -183,32 +183,6 @@ static double budget_of(const json_t *run, const char *name)
     return NAN;
 }
 
-/* Seconds of training left by the budget; NaN: the budget does not say. */
-static double time_left(const json_t *run, const json_t *record)
-{
-    const double trained = drove__html_get(record, "train_s");
-    const double epochs = drove__html_get(record, "epochs");
-    const double left_s = budget_of(run, "seconds") - trained;
-    const double left_epochs = trained * (budget_of(run, "epochs") - epochs) / epochs;
-    return fmax(fmin(left_s, left_epochs), 0.0); /* of NaN and a number the number */
-}
-
-static double best_of(const json_t *evaluations, const char *key, double *epochs)
-{
-    size_t i;
-    const json_t *record;
-    double best = NAN;
-    *epochs = NAN;
-    json_array_foreach(evaluations, i, record)
-    {
-        const double value = drove__html_get(record, key);
-        if (!isfinite(value) || value >= best) continue;
-        best = value;
-        *epochs = drove__html_get(record, "epochs");
-    }
-    return best;
-}
-
 /* The loss by which the run is judged. */
 static const char *key_of(const json_t *record)
 {
@@ -222,8 +196,25 @@ static void print_standing(watch *w, const json_t *run, const json_t *evaluation
 {
     char line[LINE_SIZE] = "", text[64];
     const json_t *last = json_array_get(evaluations, json_array_size(evaluations) - 1);
-    double at, left = is_over ? NAN : time_left(run, last);
-    const double best = best_of(evaluations, key_of(last), &at);
+    const char *key = key_of(last);
+
+    /* seconds of training left by the budget; NaN: the budget does not say */
+    const double trained = drove__html_get(last, "train_s"), done = drove__html_get(last, "epochs");
+    const double left_s = budget_of(run, "seconds") - trained;
+    const double left_epochs_s = trained * (budget_of(run, "epochs") - done) / done;
+    const double least_s = fmin(left_s, left_epochs_s); /* of NaN and a number the number */
+    const double left = is_over || isnan(least_s) ? NAN : fmax(least_s, 0.0);
+
+    /* the best evaluation, and its epoch */
+    double best = NAN, at = NAN;
+    for (size_t i = 0; i < json_array_size(evaluations); i++) {
+        const json_t *record = json_array_get(evaluations, i);
+        const double value = drove__html_get(record, key);
+        if (!isfinite(value) || value >= best) continue;
+        best = value;
+        at = drove__html_get(record, "epochs");
+    }
+
     add_number(line, "  epochs", drove__html_get(last, "epochs"), "");
     add_number(line, "updates", drove__html_get(last, "updates"), "");
     add_number(line, "training", drove__html_get(last, "train_s"), " s");
@@ -243,8 +234,7 @@ static void print_standing(watch *w, const json_t *run, const json_t *evaluation
     add_number(line, "  rate", drove__html_get(last, "examples_per_s"), " examples/s");
     if (isfinite(best)) add_number(line, line[0] != '\0' ? "best" : "  best", best, "");
     if (isfinite(best))
-        snprintf(line + strlen(line), sizeof line - strlen(line), " (%s) at epoch %.4g",
-                 key_of(last), at);
+        snprintf(line + strlen(line), sizeof line - strlen(line), " (%s) at epoch %.4g", key, at);
     print_line(w, line);
 }
 

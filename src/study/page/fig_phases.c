@@ -14,14 +14,6 @@ typedef struct phases {
     size_t n, n_bars;
 } phases;
 
-static size_t number_of(phases *p, const char *name)
-{
-    size_t i = 0;
-    while (i < p->n && strcmp(p->name[i], name) != 0) i++;
-    if (i == p->n && p->n < MOST_PHASES) p->name[p->n++] = name;
-    return i;
-}
-
 /* The mean over the runs of a setting that have a summary; false: none has one. */
 static bool add_bar(const drove_page_settings *s, size_t setting, phases *p)
 {
@@ -35,7 +27,9 @@ static bool add_bar(const drove_page_settings *s, size_t setting, phases *p)
         n_runs += json_object_size(of) > 0;
         json_object_foreach(of, name, value)
         {
-            const size_t i = number_of(p, name);
+            size_t i = 0;
+            while (i < p->n && strcmp(p->name[i], name) != 0) i++;
+            if (i == p->n && p->n < MOST_PHASES) p->name[p->n++] = name;
             if (i < MOST_PHASES && json_is_number(value)) sum[i] += json_number_value(value);
         }
     }

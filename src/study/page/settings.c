@@ -36,15 +36,6 @@ const json_t *drove__settings_run(const drove_page_settings *s, size_t setting, 
 
 /* ---- what a run is a repetition of ---- */
 
-static bool has_several_sweeps(const json_t *runs)
-{
-    size_t i;
-    const json_t *run, *first = json_object_get(json_array_get(runs, 0), "sweep");
-    json_array_foreach(runs, i,
-                       run) if (!json_equal(json_object_get(run, "sweep"), first)) return true;
-    return false;
-}
-
 static void name_run(const json_t *run, json_t *varied, bool several, char key[KEY_SIZE])
 {
     const json_t *settings = json_object_get(run, "settings");
@@ -80,7 +71,10 @@ static void name_run(const json_t *run, json_t *varied, bool several, char key[K
 static drove_status group(drove_page_settings *s)
 {
     const size_t n = json_array_size(s->runs);
-    const bool several = has_several_sweeps(s->runs);
+    const json_t *sweep = json_object_get(json_array_get(s->runs, 0), "sweep");
+    bool several = false; /* sweeps */
+    for (size_t i = 1; i < n; i++)
+        several |= !json_equal(json_object_get(json_array_get(s->runs, i), "sweep"), sweep);
     char(*keys)[KEY_SIZE] = drove__alloc(n, sizeof *keys), key[KEY_SIZE];
     json_t *varied = drove__runs_varied(s->runs);
     s->setting = drove__alloc(n, sizeof *s->setting);
@@ -135,22 +129,6 @@ static bool is_better(const drove_page_setting *a, const drove_page_setting *b)
     return a->loss < b->loss;
 }
 
-/* The best settings: by their numbers, and the very best by how good they are. */
-static void choose_shown(drove_page_settings *s)
-{
-    s->n_best = s->n < DROVE_PAGE_BEST ? s->n : DROVE_PAGE_BEST;
-    for (size_t i = 0; i < s->n; i++) {
-        size_t n_better = 0;
-        for (size_t k = 0; k < s->n; k++) {
-            const bool is_equal = !is_better(&s->setting[k], &s->setting[i]) &&
-                                  !is_better(&s->setting[i], &s->setting[k]);
-            n_better += is_equal ? k < i : is_better(&s->setting[k], &s->setting[i]);
-        }
-        if (n_better < DROVE_PLOT_MOST_SERIES) s->shown[s->n_shown++] = i;
-        if (n_better < DROVE_PAGE_BEST) s->best[n_better] = i;
-    }
-}
-
 drove_status drove__settings_init(drove_page_settings *s, const json_t *runs)
 {
     *s = (drove_page_settings){.runs = runs};
@@ -168,7 +146,19 @@ drove_status drove__settings_init(drove_page_settings *s, const json_t *runs)
         DROVE_TRY(median_of(s, i, "target_s", &x->target_s));
         DROVE_TRY(median_of(s, i, "loss", &x->loss));
     }
-    choose_shown(s);
+
+    /* the best settings: by their numbers, and the very best by how good they are */
+    s->n_best = s->n < DROVE_PAGE_BEST ? s->n : DROVE_PAGE_BEST;
+    for (size_t i = 0; i < s->n; i++) {
+        size_t n_better = 0;
+        for (size_t k = 0; k < s->n; k++) {
+            const bool is_equal = !is_better(&s->setting[k], &s->setting[i]) &&
+                                  !is_better(&s->setting[i], &s->setting[k]);
+            n_better += is_equal ? k < i : is_better(&s->setting[k], &s->setting[i]);
+        }
+        if (n_better < DROVE_PLOT_MOST_SERIES) s->shown[s->n_shown++] = i;
+        if (n_better < DROVE_PAGE_BEST) s->best[n_better] = i;
+    }
     return DROVE_OK;
 }
 

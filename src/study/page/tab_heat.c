@@ -97,25 +97,6 @@ static double shade_of(const drove_page_settings *s, const heat *h, double value
     return 1.0 - log(value / least) / log(most / least);
 }
 
-static void print_cell(const drove_page_settings *s, const heat *h, size_t cell, FILE *stream)
-{
-    const double value = value_of(s, cell);
-    if (cell == 0) {
-        fputs("<td class=h></td>", stream);
-        return;
-    }
-    const drove_page_setting *x = &s->setting[cell - 1];
-    if (isfinite(value))
-        fprintf(stream, "<td class=h style=\"background:rgb(0 120 200/%.0f%%)\">",
-                8.0 + 42.0 * shade_of(s, h, value));
-    else fputs("<td class=h>", stream);
-    if (isfinite(value)) drove__html_number(value, stream);
-    else fputs("none", stream);
-    if (x->n_crashed > 0)
-        fprintf(stream, "<br><span class=dim>%zu of %zu crashed</span>", x->n_crashed, x->n_runs);
-    fputs("</td>", stream);
-}
-
 static void print(const drove_page_settings *s, const heat *h, FILE *stream)
 {
     char text[32];
@@ -138,7 +119,23 @@ static void print(const drove_page_settings *s, const heat *h, FILE *stream)
         fputs("<tr>", stream);
         snprintf(text, sizeof text, "%.6g", h->lr[x]);
         drove__html_head_cell(text, "row", stream);
-        for (size_t y = 0; y < h->n_batch; y++) print_cell(s, h, h->cell[x][y], stream);
+        for (size_t y = 0; y < h->n_batch; y++) {
+            if (h->cell[x][y] == 0) {
+                fputs("<td class=h></td>", stream);
+                continue;
+            }
+            const drove_page_setting *of = &s->setting[h->cell[x][y] - 1];
+            const double value = value_of(s, h->cell[x][y]);
+            if (isfinite(value)) {
+                fprintf(stream, "<td class=h style=\"background:rgb(0 120 200/%.0f%%)\">",
+                        8.0 + 42.0 * shade_of(s, h, value));
+                drove__html_number(value, stream);
+            } else fputs("<td class=h>none", stream);
+            if (of->n_crashed > 0)
+                fprintf(stream, "<br><span class=dim>%zu of %zu crashed</span>", of->n_crashed,
+                        of->n_runs);
+            fputs("</td>", stream);
+        }
         fputs("</tr>\n", stream);
     }
     fputs("</tbody></table></div></figure>\n", stream);
