@@ -76,7 +76,7 @@ static void *work(void *argument)
         float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, w->index) : NULL;
         drove_step step = {.value = lent != NULL ? lent : mine, .eta = 1e-3f};
         w->b->kernels.copy_f32(lent != NULL ? lent : mine, view.vector, N_PARAMS);
-        s->ops->release(s, w->index);
+        drove__sync_release(s, w->index);
         uint64_t t2 = drove__now_ns();
         if (s->ops->publish(s, w->index, &step, &info) != DROVE_OK) die();
         uint64_t t3 = drove__now_ns();

@@ -40,10 +40,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     *view = (drove_view){.vector = me->copy, .version = me->version, .order = me->version};
     return DROVE_OK;
 }
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s, (void)worker; /* the view is a private copy: nothing to give back */
-}
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
@@ -66,6 +62,10 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
     return DROVE_OK;
 }
 static const char *const variants[] = {"spin", NULL};
+static const drove_sync_places places = {
+    .not_procs = "a worker that is killed leaves the lock locked",
+    .not_ranks = "its workers step on one vector in shared memory",
+};
 const drove_sync_ops drove__sync_spin = {
     .name = "spin",
     .help = "asynchronous SGD under a spin lock",
@@ -73,13 +73,11 @@ const drove_sync_ops drove__sync_spin = {
     .promises =
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .variants = variants,
-    .not_procs = "a worker that is killed leaves the lock locked",
-    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,
-    .release = release,
     .publish = publish,
     .peek = peek,
     .restore = restore,
+    .places = &places,
 };

@@ -107,8 +107,6 @@ static drove_status make_collectors(drove_sync *s, const drove_sync_options *opt
     return DROVE_OK;
 }
 
-static const drove_sync_ops accumulate_first_come;
-
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     settings set;
@@ -117,7 +115,8 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     s->batches_per_update = s->n_workers;
-    if (set.order == DROVE_ACCUM_FIRST_COME) s->ops = &accumulate_first_come;
+    /* The order of arrival decides how sums are rounded. */
+    if (set.order == DROVE_ACCUM_FIRST_COME) s->promises &= ~(unsigned)DROVE_SYNC_REPEATABLE;
     p->at_end = set.at_end;
     p->step = drove__alloc(s->n_workers, sizeof *p->step);
     if (p->step == NULL) return drove__sync_no_memory(s);
@@ -156,12 +155,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     step->has_arrived = false; /* at_end: the collector was told of all parts */
     *view = (drove_view){.vector = p->replicas.vector[worker], .version = step->iteration};
     return DROVE_OK;
-}
-
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s; /* nobody but this worker ever writes its replica */
-    (void)worker;
 }
 
 static float *gradient(drove_sync *s, unsigned worker)
@@ -293,24 +286,37 @@ static void note_copy(drove_sync *s, unsigned worker, const drove_slice_copy *co
 static const char *const variants[] = {"accumulate", "accumulate:at-end", "accumulate?order=pairs",
                                        "accumulate?order=first-come", NULL};
 
-#define ACCUMULATE_TABLE(kept)                                                                     \
-    .name = "accumulate",                                                                          \
-    .help =                                                                                        \
-        "devices with parameters of their own; gradients are summed on the host layer by layer "   \
-        "during backward, or :at-end of it; ?order=tree, pairs or first-come, ?helpers=N "         \
-        "threads that add",                                                                        \
-    .source = "Le Duc et al., Algorithms 5-7",                                                     \
-    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | (kept),         \
-    .needs = DROVE_SYNC_DENSE, .variants = variants, .keys = keys, .batches = "rounds",            \
-    .not_virtual = "its workers add slices while they compute, which takes real time",             \
-    .init = init, .fini = fini, .acquire = acquire, .release = release, .publish = publish,        \
-    .peek = peek, .restore = restore, .gradient = gradient, .stop = stop,                          \
-    .layer_ready = layer_ready, .note_copy = note_copy, .next_sum = next_sum, .replica = replica,  \
-    .parked = parked
+static const drove_sync_places places = {
+    .not_virtual = "its workers add slices while they compute, which takes real time"};
+static const drove_sync_slice_ops slices = {.ready = layer_ready,
+                                            .next_sum = next_sum,
+                                            .note_copy = note_copy};
+static const drove_sync_replica_ops replicas = {.vector = replica, .parked = parked};
 
-const drove_sync_ops drove__accum_accumulate = {ACCUMULATE_TABLE(DROVE_SYNC_REPEATABLE)};
-/* The order of arrival decides how sums are rounded. */
-static const drove_sync_ops accumulate_first_come = {ACCUMULATE_TABLE(0)};
+const drove_sync_ops drove__accum_accumulate = {
+    .name = "accumulate",
+    .help = "devices with parameters of their own; gradients are summed on the host layer by layer "
+            "during backward, or :at-end of it; ?order=tree, pairs or first-come, ?helpers=N "
+            "threads that add",
+    .source = "Le Duc et al., Algorithms 5-7",
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
+    .needs = DROVE_SYNC_DENSE,
+    .variants = variants,
+    .keys = keys,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .publish = publish,
+    .peek = peek,
+    .restore = restore,
+    .batches = "rounds",
+    .gradient = gradient,
+    .stop = stop,
+    .places = &places,
+    .slices = &slices,
+    .replicas = &replicas,
+};
 
 bool drove__accum_facts(const drove_sync *s, drove_accum_facts *out)
 {

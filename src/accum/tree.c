@@ -282,12 +282,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return DROVE_OK;
 }
 
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s; /* nobody writes this worker's replica before it publishes */
-    (void)worker;
-}
-
 static float *gradient(drove_sync *s, unsigned worker)
 {
     return ((tree_impl *)s->impl)->replicas.gradient[worker];
@@ -552,6 +546,11 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
 
 static const char *const variants[] = {"tree", "tree?links=nodes", NULL};
 
+static const drove_sync_places places = {
+    .not_virtual = "its workers wait for each other's slices in real time"};
+static const drove_sync_slice_ops slices = {.ready = layer_ready, .next_sum = next_sum};
+static const drove_sync_replica_ops replicas = {.vector = replica, .parked = parked};
+
 const drove_sync_ops drove__accum_tree = {
     .name = "tree",
     .help = "devices with parameters of their own; after backward a reduction along a tree of "
@@ -563,21 +562,18 @@ const drove_sync_ops drove__accum_tree = {
     .needs = DROVE_SYNC_DENSE,
     .variants = variants,
     .keys = keys,
-    .batches = "rounds",
-    .not_virtual = "its workers wait for each other's slices in real time",
     .init = init,
     .fini = fini,
     .acquire = acquire,
-    .release = release,
     .publish = publish,
     .peek = peek,
     .restore = restore,
+    .batches = "rounds",
     .gradient = gradient,
     .stop = stop,
-    .layer_ready = layer_ready,
-    .next_sum = next_sum,
-    .replica = replica,
-    .parked = parked,
+    .places = &places,
+    .slices = &slices,
+    .replicas = &replicas,
 };
 
 /* Caffe keeps a buffer for each device that gives its gradient to this one: the root has most. */

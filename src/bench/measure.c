@@ -1,8 +1,8 @@
 /* bench/measure.c - numbers of the data set per second through low-precision steps.
  *
  * The steps are those of a run (loop/worker.c, step_words): a turn is claimed, its rows are a
- * block of neighbours, and the blocks of an epoch come in an order drawn anew; live, steps,
- * live_done.  Nothing is evaluated and nothing is saved.
+ * block of neighbours, and the blocks of an epoch come in an order drawn anew; the
+ * parameters are lent, stepped on and given back.  Nothing is evaluated and nothing is saved.
  *
  * Time: after a warm-up, windows of steps and windows of reading take turns.  The caller announces
  * each by a number, and waits until all threads have begun it before its time counts.  A thread
@@ -97,10 +97,10 @@ static void step_turn(member *m)
 
     drove_steps made;
     drove_publish_info info = {.attempts = 1};
-    const drove_params live = c->sync->ops->live(c->sync, m->index);
+    const drove_params live = c->sync->live->begin(c->sync, m->index);
     m->status = drove__engine_linear.steps(m->engine, &live, &batch, c->eta, &made);
     if (m->status != DROVE_OK) return;
-    c->sync->ops->live_done(c->sync, m->index, made.n_steps, &info);
+    c->sync->live->done(c->sync, m->index, made.n_steps, &info);
     m->done += batch.n_rows;
 }
 
@@ -345,7 +345,7 @@ static drove_status prepare_pool(pool *c)
     const drove_status status = drove__sync_create(o->sync, &sync, &start, &c->sync);
     drove__free(words);
     DROVE_TRY(status);
-    if (c->sync->ops->live == NULL)
+    if (c->sync->live == NULL)
         return drove__fail(DROVE_E_ARG,
                            "expected a strategy whose steps go straight into the parameters, "
                            "found %s",

@@ -601,26 +601,32 @@ void drove__assigned_facts(const drove_source *s, unsigned i, drove_assigned_fac
     drove__coord_facts(g->coord, i, &out->coord);
 }
 
+static const drove_source_rank_ops ranks = {.instead = "requested"};
+
+static const drove_source_coordinator_ops coordinator = {
+    .serve = serve,
+    .wants_probe = drove__groups_want_probe,
+    .accepts = accepts,
+    .publish = publish,
+    .failed = fail,
+    .check = check,
+};
+
 const drove_source_ops drove__source_assigned = {
     .name = "assigned",
     .help = "a coordinator gives out batches, of a size for each worker",
     .source = "Ma and Rusu, section 5",
     .counts_rows = true,
-    .over_ranks = "requested",
     .init = init,
     .fini = fini,
     .open = open,
     .halt = halt,
     .next = next,
-    .wants_probe = drove__groups_want_probe,
-    .accepts = accepts,
     .done = done,
-    .publish = publish,
-    .serve = serve,
-    .fail = fail,
     .leave = leave,
     .has_undone = has_undone,
-    .check = check,
     .tensors = tensors,
     .restore = restore,
+    .ranks = &ranks,
+    .coordinator = &coordinator,
 };

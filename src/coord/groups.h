@@ -44,7 +44,7 @@ typedef struct drove_groups_options {
 drove_status drove__groups_init(drove_groups *g, const drove_groups_options *opt);
 void         drove__groups_fini(drove_groups *g);
 
-/* For a row's wants_probe. */
+/* The slot of both rows. */
 bool drove__groups_want_probe(const drove_spec *spec, const drove_source_worker *worker);
 
 /* What the step size of a part of n_rows is multiplied by; any thread. */

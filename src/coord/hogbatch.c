@@ -62,12 +62,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return DROVE_OK;
 }
 
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s;
-    (void)worker;
-}
-
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
@@ -85,7 +79,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static drove_params live(drove_sync *s, unsigned worker)
+static drove_params live_begin(drove_sync *s, unsigned worker)
 {
     s->worker[worker].version = atomic_load_explicit(&s->published, memory_order_relaxed);
     return (drove_params){.theta = ((hogbatch *)s->impl)->vector};
@@ -118,51 +112,35 @@ static const char *const hogbatch_variants[] = {"hogbatch", "hogbatch:mixed",
                                                 "hogbatch?update=coordinator", NULL};
 static const char *const adaptive_variants[] = {"adaptive", NULL};
 
-#define HOGBATCH_PLACES                                                                            \
-    .batches = "assigned",                                                                         \
-    .not_procs = "its coordinator gives out batches through a queue of this process",              \
-    .over_ranks = "psgd-async"
+static const drove_sync_places places = {
+    .not_procs = "its coordinator gives out batches through a queue of this process",
+    .over_ranks = "psgd-async",
+};
+static const drove_sync_live_ops live = {.begin = live_begin, .done = live_done};
+
+#define HOGBATCH                                                                                   \
+    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL, .needs = DROVE_SYNC_RACY,            \
+    .init = init, .fini = fini, .acquire = acquire, .publish = publish, .peek = peek,              \
+    .restore = restore, .batches = "assigned", .places = &places, .live = &live
 
 const drove_sync_ops drove__sync_hogbatch = {
+    HOGBATCH,
     .name = "hogbatch",
     .help =
         "a coordinator gives batches to cores, devices and ranks: --batch for each; :mixed: one "
         "example a core, large ones for devices; ?update=worker|coordinator&merge=add|replace&"
         "lr=sqrt|linear|same&lr_most=4&tail=fit|as-is",
     .source = "Ma and Rusu, Algorithm 1 and section 6.2",
-    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
-    .needs = DROVE_SYNC_RACY,
     .variants = hogbatch_variants,
     .keys = drove__hogbatch_keys,
-    HOGBATCH_PLACES,
-    .init = init,
-    .fini = fini,
-    .acquire = acquire,
-    .release = release,
-    .publish = publish,
-    .live = live,
-    .live_done = live_done,
-    .peek = peek,
-    .restore = restore,
 };
 
 const drove_sync_ops drove__sync_adaptive = {
+    HOGBATCH,
     .name = "adaptive",
     .help = "hogbatch whose batch sizes follow the workers' updates: "
             "?alpha=2&beta=1&utilisation=0.5, and the keys of hogbatch",
     .source = "Ma and Rusu, Algorithm 2",
-    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
-    .needs = DROVE_SYNC_RACY,
     .variants = adaptive_variants,
     .keys = drove__adaptive_keys,
-    HOGBATCH_PLACES,
-    .init = init,
-    .fini = fini,
-    .acquire = acquire,
-    .release = release,
-    .publish = publish,
-    .live = live,
-    .live_done = live_done,
-    .peek = peek,
-    .restore = restore,
 };

@@ -4,7 +4,7 @@
  * coordinator and get ExecuteWork.  Decisions are messages.c's, as in assigned.c.
  *
  * One question reports the last assignment and asks for the next.  The strategy carries it to the
- * process of rank 0 (drove_sync_ops.ask), where answer() is the coordinator's only caller while
+ * process of rank 0 (drove_sync_replica_ops), where answer() is the coordinator's only caller while
  * workers run: it needs no thread and no queue.  An answer never waits:
  *
  *   EXECUTE   the worker's next assignment
@@ -182,7 +182,7 @@ static bool fetch(drove_source *s, unsigned worker, bool waits)
     uint64_t wait_ns = FIRST_WAIT_NS;
     while (!me->is_parked) {
         drove_question q = make_question(r, me);
-        bool is_answered = r->sync->ops->ask(r->sync, worker, &q) == DROVE_OK;
+        bool is_answered = r->sync->ops->replicas->ask(r->sync, worker, &q) == DROVE_OK;
         if (is_answered && q.word[WORD_VERB] == ANSWER_LATER) {
             if (!waits) return false;
             s->clock->sleep_until(s->clock->context, drove__clock_now(s->clock) + wait_ns);
@@ -235,7 +235,7 @@ static drove_status init(drove_source *s, const drove_source_options *opt)
         return drove__fail(DROVE_E_ARG,
                            "merge=replace: over ranks the parameters are at rank 0, which gets "
                            "gradients and no parameters of a device: expected merge=add");
-    if (opt->sync->ops->ask == NULL)
+    if (opt->sync->ops->replicas == NULL || opt->sync->ops->replicas->ask == NULL)
         return drove__fail(DROVE_E_ARG,
                            "expected a strategy that carries questions to rank 0, found %s",
                            opt->sync->ops->name);
@@ -317,6 +317,8 @@ static drove_status restore(drove_source *s, const drove_safetensors *st, bool i
     return DROVE_OK;
 }
 
+static const drove_source_coordinator_ops coordinator = {.wants_probe = drove__groups_want_probe};
+
 const drove_source_ops drove__source_requested = {
     .name = "requested",
     .help = "over ranks: workers ask a coordinator at rank 0, which sizes each one's batches",
@@ -327,11 +329,11 @@ const drove_source_ops drove__source_requested = {
     .open = open,
     .halt = halt,
     .next = next,
-    .wants_probe = drove__groups_want_probe,
     .done = done,
     .leave = leave,
     .settle = settle,
     .has_undone = has_undone,
     .tensors = tensors,
     .restore = restore,
+    .coordinator = &coordinator,
 };

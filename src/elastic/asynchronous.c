@@ -19,29 +19,15 @@ static const drove_spec_key keys[] = {
     DROVE_SPEC_END,
 };
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
-                         bool is_exclusive)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C, .period = 1, .alpha_limit = 1.0};
     drove_central *v = drove__alloc(1, sizeof *v);
     if (v == NULL) return drove__sync_no_memory(s);
     s->impl = v;
     DROVE_TRY(drove__spec_take(opt->spec, keys, v));
-    return drove__central_init(s, opt, &kind, start, drove__central_elastic, is_exclusive);
-}
-
-static drove_status init_async(drove_sync *s, const drove_sync_options *opt,
-                               const drove_params *start)
-{
-    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
-    return init(s, opt, start, true);
-}
-
-static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
-                                 const drove_params *start)
-{
-    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
-    return init(s, opt, start, false);
+    return drove__central_init(s, opt, &kind, start, drove__central_elastic);
 }
 
 static const char *const async_variants[] = {"easgd-async", "easgd-async?overlap=1", NULL};
@@ -62,9 +48,13 @@ enum {
             DROVE_SYNC_MASTER | DROVE_SYNC_ELASTIC,
 };
 
+#define ASYNCHRONOUS                                                                               \
+    DROVE_CENTRAL, .init = init, .fini = drove__central_fini, .acquire = drove__central_acquire,   \
+                   .publish = drove__central_publish, .leave = drove__central_leave,               \
+                   .replicas = &drove__central_replicas
+
 const drove_sync_ops drove__sync_easgd_async = {
-    DROVE_CENTRAL_ASYNC_SLOTS,
-    .fini = drove__central_fini,
+    ASYNCHRONOUS,
     .name = "easgd-async",
     .help = "Async EASGD: workers exchange with the centre first come, first served; --rho, "
             "--period; ?overlap=1: while they compute",
@@ -74,13 +64,10 @@ const drove_sync_ops drove__sync_easgd_async = {
     .variants = async_variants,
     .keys = keys,
     .exchange_pattern = exclusive,
-    .init = init_async,
-    .publish = drove__central_publish,
 };
 
 const drove_sync_ops drove__sync_measgd_async = {
-    DROVE_CENTRAL_ASYNC_SLOTS,
-    .fini = drove__central_fini,
+    ASYNCHRONOUS,
     .name = "measgd-async",
     .help = "Async MEASGD: the same with the rule momentum",
     .source = "You, Buluc, Demmel, SC17, section 5.1, equations (5) and (6)",
@@ -89,13 +76,10 @@ const drove_sync_ops drove__sync_measgd_async = {
     .variants = momentum_variants,
     .keys = keys,
     .exchange_pattern = exclusive,
-    .init = init_async,
-    .publish = drove__central_publish,
 };
 
 const drove_sync_ops drove__sync_easgd_hogwild = {
-    DROVE_CENTRAL_ASYNC_SLOTS,
-    .fini = drove__central_fini,
+    ASYNCHRONOUS,
     .name = "easgd-hogwild",
     .help = "Hogwild EASGD: several workers exchange with the centre at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 5.1",
@@ -104,6 +88,4 @@ const drove_sync_ops drove__sync_easgd_hogwild = {
     .variants = hogwild_variants,
     .keys = keys,
     .exchange_pattern = at_once,
-    .init = init_hogwild,
-    .publish = drove__central_publish,
 };

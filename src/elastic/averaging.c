@@ -42,8 +42,6 @@ typedef struct averaging_impl {
     float *spare;      /* of tree.h */
 } averaging_impl;
 
-static const drove_sync_ops local_auto, diloco_auto;
-
 /* ---- setting up ---- */
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
@@ -52,7 +50,10 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     averaging_impl *p = s->impl = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     s->batches_per_update = s->n_workers;
-    return drove__elastic_init(&p->e, s, opt, kind, start);
+    DROVE_TRY(drove__elastic_init(&p->e, s, opt, kind, start));
+    /* The period depends on timing. */
+    if (p->e.period_is_auto) s->promises &= ~(unsigned)DROVE_SYNC_REPEATABLE;
+    return DROVE_OK;
 }
 
 static drove_status init_allreduce(drove_sync *s, const drove_sync_options *opt,
@@ -78,7 +79,6 @@ static drove_status init_local(drove_sync *s, const drove_sync_options *opt,
     p->spare = drove__alloc(DROVE_TREE_LEVELS, DROVE_TREE_BLOCK * sizeof *p->spare);
     if (p->mean == NULL || p->all == NULL || p->spare == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++) p->all[w] = p->e.of[w].w;
-    if (p->e.period_is_auto) s->ops = &local_auto;
     return DROVE_OK;
 }
 
@@ -112,7 +112,6 @@ static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt,
     p->is_outer = true;
     p->outer_lr = (float)set.lr;
     p->outer_momentum = (float)set.momentum;
-    if (p->e.period_is_auto) s->ops = &diloco_auto;
     return DROVE_OK;
 }
 
@@ -340,12 +339,14 @@ static const drove_exchange_pattern outer[] = {
 
 enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD };
 
-#define AVERAGING_SLOTS                                                                            \
-    .batches = "rounds", .fini = fini, .acquire = acquire, .release = drove__elastic_release,      \
-    .peek = peek, .restore = restore, .stop = stop, .replica = replica, .parked = parked
+static const drove_sync_replica_ops replicas = {.vector = replica, .parked = parked};
+
+#define AVERAGING                                                                                  \
+    .fini = fini, .acquire = acquire, .peek = peek, .restore = restore, .batches = "rounds",       \
+    .stop = stop, .replicas = &replicas
 
 const drove_sync_ops drove__sync_allreduce = {
-    AVERAGING_SLOTS,
+    AVERAGING,
     .name = "allreduce",
     .help = "the mean gradient of all by an all-reduce, applied alike to equal parameters",
     .source = "You, Buluc, Demmel, SC17, section 2.3; sync without shared memory",
@@ -353,43 +354,41 @@ const drove_sync_ops drove__sync_allreduce = {
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS,
     .variants = allreduce_variants,
-    .exchange_pattern = mean,
     .init = init_allreduce,
     .publish = publish_mean,
     .gradient = gradient,
     .tensors = tensors_of_codec,
+    .exchange_pattern = mean,
 };
-
-#define LOCAL_TABLE(kept)                                                                          \
-    AVERAGING_SLOTS,                                                                               \
-        .name = "local",                                                                           \
-        .help =                                                                                    \
-            "parameters become their mean every --period steps (16; auto: exchanges take at most " \
-            "10 % of the time)",                                                                   \
-        .source = "Stich, ICLR 2019", .promises = (kept),                                          \
-        .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED, .variants = local_variants,      \
-        .exchange_pattern = mean, .init = init_local, .publish = publish_local, .tensors = tensors
 
 const drove_sync_ops drove__sync_local = {
-    LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE |
-                DROVE_SYNC_SEQUENTIAL),
+    AVERAGING,
+    .name = "local",
+    .help = "parameters become their mean every --period steps (16; auto: exchanges take at most "
+            "10 % of the time)",
+    .source = "Stich, ICLR 2019",
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
+    .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED,
+    .variants = local_variants,
+    .init = init_local,
+    .publish = publish_local,
+    .tensors = tensors,
+    .exchange_pattern = mean,
 };
-/* The period depends on timing. */
-static const drove_sync_ops local_auto = {
-    LOCAL_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL)};
-
-#define DILOCO_TABLE(kept)                                                                         \
-    AVERAGING_SLOTS,                                                                               \
-        .name = "diloco",                                                                          \
-        .help =                                                                                    \
-            "an outer Nesterov step on what all have gained every --period steps (?h=100; auto); " \
-            "?lr=0.7, ?momentum=0.9 of it",                                                        \
-        .source = "Douillard et al., 2023", .promises = (kept),                                    \
-        .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED, .variants = diloco_variants,     \
-        .keys = diloco_keys, .exchange_pattern = outer, .init = init_diloco,                       \
-        .publish = publish_local, .tensors = tensors
 
 const drove_sync_ops drove__sync_diloco = {
-    DILOCO_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE),
+    AVERAGING,
+    .name = "diloco",
+    .help = "an outer Nesterov step on what all have gained every --period steps (?h=100; auto); "
+            "?lr=0.7, ?momentum=0.9 of it",
+    .source = "Douillard et al., 2023",
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,
+    .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED,
+    .variants = diloco_variants,
+    .keys = diloco_keys,
+    .init = init_diloco,
+    .publish = publish_local,
+    .tensors = tensors,
+    .exchange_pattern = outer,
 };
-static const drove_sync_ops diloco_auto = {DILOCO_TABLE(DROVE_SYNC_SNAPSHOT)};

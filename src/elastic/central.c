@@ -9,7 +9,7 @@
 
 drove_status drove__central_init(drove_sync *s, const drove_sync_options *opt,
                                  const drove_elastic_kind *kind, const drove_params *start,
-                                 drove_serve_fn *serve, bool is_exclusive)
+                                 drove_serve_fn *serve)
 {
     drove_central *v = s->impl;
     v->sync = s;
@@ -23,7 +23,7 @@ drove_status drove__central_init(drove_sync *s, const drove_sync_options *opt,
     const drove_centre centre = {.vector = v->is_held ? v->centre : NULL,
                                  .serve = serve,
                                  .context = v,
-                                 .is_exclusive = is_exclusive};
+                                 .is_exclusive = (s->needs & DROVE_SYNC_RACY) == 0};
     size_t most = s->n_vector > DROVE_CENTRAL_LEAST ? s->n_vector : DROVE_CENTRAL_LEAST;
     return t->ops->host(t, &centre, most);
 }
@@ -223,3 +223,6 @@ size_t drove__central_tensors(drove_sync *s, drove_tensor *out, size_t most)
 {
     return drove__elastic_tensors(&((drove_central *)s->impl)->e, s, out, most);
 }
+
+const drove_sync_replica_ops drove__central_replicas = {.vector = drove__central_replica,
+                                                        .parked = drove__central_parked};

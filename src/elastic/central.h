@@ -34,10 +34,11 @@ enum { DROVE_CENTRAL_LEAST = 16 }; /* floats that an RPC may always carry */
 typedef void drove_serve_fn(void *context, unsigned worker, float *message, size_t n,
                             float *number);
 
-/* s->impl is a drove_central, zeroed; the caller frees it.  Errors as drove__elastic_init. */
+/* s->impl is a drove_central, zeroed; the caller frees it.  RPCs are served one at a time unless
+ * the row is RACY.  Errors as drove__elastic_init. */
 drove_status drove__central_init(drove_sync *s, const drove_sync_options *opt,
                                  const drove_elastic_kind *kind, const drove_params *start,
-                                 drove_serve_fn *serve, bool is_exclusive);
+                                 drove_serve_fn *serve);
 void         drove__central_fini(drove_sync *s);
 
 /* For serve functions: the part that a message is for, and the numbers of the reply; NULL: no such
@@ -63,14 +64,11 @@ drove_status drove__central_restore(drove_sync *s, const drove_params *vector,
                                     const drove_safetensors *st);
 size_t       drove__central_tensors(drove_sync *s, drove_tensor *out, size_t most);
 
-/* Slots of all methods with a centre; those without an order share more.  init, fini and publish
- * are missing. */
-#define DROVE_CENTRAL_SLOTS                                                                        \
-    .batches = "rounds", .release = drove__elastic_release, .peek = drove__central_peek,           \
-    .restore = drove__central_restore, .tensors = drove__central_tensors,                          \
-    .stop = drove__central_stop, .replica = drove__central_replica,                                \
-    .parked = drove__central_parked
-#define DROVE_CENTRAL_ASYNC_SLOTS                                                                  \
-    DROVE_CENTRAL_SLOTS, .acquire = drove__central_acquire, .leave = drove__central_leave
+extern const drove_sync_replica_ops drove__central_replicas;
+
+/* Slots of all methods with a centre. */
+#define DROVE_CENTRAL                                                                              \
+    .peek = drove__central_peek, .restore = drove__central_restore, .batches = "rounds",           \
+    .tensors = drove__central_tensors, .stop = drove__central_stop
 
 #endif

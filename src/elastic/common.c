@@ -152,12 +152,6 @@ drove_status drove__elastic_view(drove_elastic *e, drove_sync *s, unsigned worke
     return DROVE_OK;
 }
 
-void drove__elastic_release(drove_sync *s, unsigned worker)
-{
-    (void)s; /* only this worker writes W^i */
-    (void)worker;
-}
-
 drove_status drove__elastic_alpha(const drove_elastic *e, const drove_sync *s, float eta,
                                   float *alpha)
 {

@@ -95,7 +95,6 @@ void         drove__elastic_fini(drove_elastic *e, drove_sync *s);
 /* Begins a step: view of W^i.  Errors: DROVE_E_SYSTEM: the run stops. */
 drove_status drove__elastic_view(drove_elastic *e, drove_sync *s, unsigned worker, uint64_t version,
                                  drove_view *view);
-void         drove__elastic_release(drove_sync *s, unsigned worker); /* does nothing */
 /* Does this step exchange? */
 static inline bool drove__elastic_is_due(const drove_elastic_worker *me)
 {

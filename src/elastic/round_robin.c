@@ -47,7 +47,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     r->v.halts_later = true;
     r->turn = drove__alloc(s->n_workers, sizeof *r->turn);
     if (r->turn == NULL) return drove__sync_no_memory(s);
-    return drove__central_init(s, opt, &kind, start, drove__central_elastic, true);
+    return drove__central_init(s, opt, &kind, start, drove__central_elastic);
 }
 
 static void fini(drove_sync *s)
@@ -137,8 +137,11 @@ static const drove_exchange_pattern patterns[] = {
     {.order = DROVE_EXCHANGE_TURNS, .has_centre = true},
 };
 
+static const drove_sync_places places = {
+    .not_typed = "its workers compute in turn, between two messages of a step"};
+
 const drove_sync_ops drove__sync_easgd = {
-    DROVE_CENTRAL_SLOTS,
+    DROVE_CENTRAL,
     .name = "easgd",
     .help = "Original EASGD: workers take turns, one computes at a time; ?overlap=0: and exchanges "
             "with the centre afterwards; --rho, --period",
@@ -148,10 +151,11 @@ const drove_sync_ops drove__sync_easgd = {
              DROVE_SYNC_ELASTIC,
     .variants = variants,
     .keys = keys,
-    .not_typed = "its workers compute in turn, between two messages of a step",
-    .exchange_pattern = patterns,
     .init = init,
     .fini = fini,
     .acquire = acquire,
     .publish = publish,
+    .places = &places,
+    .replicas = &drove__central_replicas,
+    .exchange_pattern = patterns,
 };

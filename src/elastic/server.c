@@ -68,8 +68,7 @@ static void serve(void *context, unsigned worker, float *message, size_t n, floa
 
 /* ---- setting up ---- */
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
-                         bool is_exclusive)
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     const drove_optim *optim = s->optim;
     bool is_long = optim->rule.ops->lookahead && optim->state == DROVE_STATE_SHARED;
@@ -85,21 +84,9 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     p->is_long = is_long;
     p->question = drove__alloc(s->n_workers, QUESTION_FLOATS * sizeof *p->question);
     if (p->question == NULL) return drove__sync_no_memory(s);
-    DROVE_TRY(drove__central_init(s, opt, &kind, start, serve, is_exclusive));
+    DROVE_TRY(drove__central_init(s, opt, &kind, start, serve));
     if (is_long) p->v.e.part[0].length = s->n_vector;
     return DROVE_OK;
-}
-
-static drove_status init_async(drove_sync *s, const drove_sync_options *opt,
-                               const drove_params *start)
-{
-    return init(s, opt, start, true);
-}
-
-static drove_status init_hogwild(drove_sync *s, const drove_sync_options *opt,
-                                 const drove_params *start)
-{
-    return init(s, opt, start, false);
 }
 
 static void fini(drove_sync *s)
@@ -171,9 +158,16 @@ static const drove_exchange_pattern at_once[] = {
 
 enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_MASTER };
 
+static const drove_sync_replica_ops asking = {.vector = drove__central_replica,
+                                              .parked = drove__central_parked,
+                                              .ask = ask};
+
+#define SERVER                                                                                     \
+    DROVE_CENTRAL, .init = init, .fini = fini, .acquire = drove__central_acquire,                  \
+                   .publish = publish, .gradient = gradient, .leave = drove__central_leave
+
 const drove_sync_ops drove__sync_psgd_async = {
-    DROVE_CENTRAL_ASYNC_SLOTS,
-    .fini = fini,
+    SERVER,
     .name = "psgd-async",
     .help = "Async SGD: a parameter server applies gradients first come, first served",
     .source = "Dean et al., NIPS 2012; You, Buluc, Demmel, SC17, section 3.1",
@@ -181,16 +175,12 @@ const drove_sync_ops drove__sync_psgd_async = {
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = NEEDS,
     .variants = async_variants,
+    .replicas = &asking,
     .exchange_pattern = exclusive,
-    .init = init_async,
-    .publish = publish,
-    .gradient = gradient,
-    .ask = ask,
 };
 
 const drove_sync_ops drove__sync_pmsgd_async = {
-    DROVE_CENTRAL_ASYNC_SLOTS,
-    .fini = fini,
+    SERVER,
     .name = "pmsgd-async",
     .help = "Async MSGD: the same with the rule momentum, whose velocity the server has",
     .source = "You, Buluc, Demmel, SC17, section 5.1, equations (3) and (4)",
@@ -198,24 +188,18 @@ const drove_sync_ops drove__sync_pmsgd_async = {
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,
     .needs = NEEDS | DROVE_SYNC_MOMENTUM,
     .variants = momentum_variants,
+    .replicas = &asking,
     .exchange_pattern = exclusive,
-    .init = init_async,
-    .publish = publish,
-    .gradient = gradient,
-    .ask = ask,
 };
 
 const drove_sync_ops drove__sync_psgd_hogwild = {
-    DROVE_CENTRAL_ASYNC_SLOTS,
-    .fini = fini,
+    SERVER,
     .name = "psgd-hogwild",
     .help = "Hogwild SGD with a master: the server takes several gradients at once, without a lock",
     .source = "You, Buluc, Demmel, SC17, section 3.2",
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = NEEDS | DROVE_SYNC_RACY,
     .variants = hogwild_variants,
+    .replicas = &drove__central_replicas,
     .exchange_pattern = at_once,
-    .init = init_hogwild,
-    .publish = publish,
-    .gradient = gradient,
 };

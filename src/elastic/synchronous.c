@@ -38,61 +38,46 @@ typedef struct synchronous_impl {
 
 /* ---- setting up ---- */
 
-static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start,
-                         bool is_early, bool is_one, bool at_master)
+typedef struct settings {
+    bool has_one_centre;
+} settings;
+
+static const char *const centres[] = {"each", "one", NULL};
+static const drove_spec_key keys[] = {
+    /* of easgd-sync3: the others have one */
+    {"centre", "each", DROVE_AS_EITHER(settings, has_one_centre, centres),
+     .help = "each worker keeps the centre, or one does"},
+    DROVE_SPEC_END,
+};
+
+/* The row's pattern says how its method exchanges. */
+static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C | DROVE_ELASTIC_SUM,
-                               .period = 1,
-                               .may_encode = !is_one,
-                               .alpha_limit = 2.0 / (s->n_workers + 1.0)};
+    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
+    const drove_exchange_pattern *pattern = s->ops->exchange_pattern;
+    settings set = {.has_one_centre = true};
+    if (s->ops->keys != NULL) DROVE_TRY(drove__spec_take(opt->spec, keys, &set));
+    const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_C | DROVE_ELASTIC_SUM,
+                                     .period = 1,
+                                     .may_encode = !set.has_one_centre,
+                                     .alpha_limit = 2.0 / (s->n_workers + 1.0)};
     synchronous_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     s->batches_per_update = s->n_workers;
     p->sync = s;
-    p->is_early = is_early;
-    p->is_one = is_one;
+    p->is_early = pattern->overlap == DROVE_OVERLAP_ALL;
+    p->is_one = set.has_one_centre;
     DROVE_TRY(drove__elastic_init(&p->e, s, opt, &kind, start));
-    if (is_one && !drove__transport_is_here(p->e.transport, 0)) {
+    if (p->is_one && !drove__transport_is_here(p->e.transport, 0)) {
         p->seen = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
         if (p->seen == NULL) return drove__sync_no_memory(s);
-    } else if (at_master) {
+    } else if (pattern->at_master) {
         drove__sync_vector_free(s, p->e.of[0].c);
         p->e.of[0].c = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
         if (p->e.of[0].c == NULL) return drove__sync_no_memory(s);
     }
     return DROVE_OK;
-}
-
-static drove_status init1(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
-{
-    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
-    return init(s, opt, start, false, true, true);
-}
-
-static drove_status init2(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
-{
-    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
-    return init(s, opt, start, false, true, false);
-}
-
-typedef struct settings3 {
-    bool has_one_centre;
-} settings3;
-
-static const char *const centres[] = {"each", "one", NULL};
-static const drove_spec_key keys3[] = {
-    {"centre", "each", DROVE_AS_EITHER(settings3, has_one_centre, centres),
-     .help = "each worker keeps the centre, or one does"},
-    DROVE_SPEC_END,
-};
-
-static drove_status init3(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
-{
-    if (opt->layout != NULL) return drove__typed_init(s, opt, start);
-    settings3 set;
-    DROVE_TRY(drove__spec_take(opt->spec, keys3, &set));
-    return init(s, opt, start, true, set.has_one_centre, false);
 }
 
 static void fini(drove_sync *s)
@@ -255,42 +240,41 @@ enum {
             DROVE_SYNC_ELASTIC,
 };
 
-#define SYNCHRONOUS_TABLE                                                                          \
-    .batches = "rounds", .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE, .fini = fini,    \
-    .acquire = acquire, .release = drove__elastic_release, .publish = publish, .peek = peek,       \
-    .restore = restore, .tensors = tensors, .stop = stop, .replica = replica, .parked = parked
+static const drove_sync_replica_ops replicas = {.vector = replica, .parked = parked};
+
+#define SYNCHRONOUS                                                                                \
+    .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE, .init = init, .fini = fini,           \
+    .acquire = acquire, .publish = publish, .peek = peek, .restore = restore, .batches = "rounds", \
+    .tensors = tensors, .stop = stop, .replicas = &replicas
 
 const drove_sync_ops drove__sync_easgd_sync1 = {
-    SYNCHRONOUS_TABLE,
+    SYNCHRONOUS,
     .name = "easgd-sync1",
     .help = "Sync EASGD1: all exchange with a centre at the master, no overlap; --rho, --period",
     .source = "You, Buluc, Demmel, SC17, Algorithm 2",
     .needs = NEEDS | DROVE_SYNC_MASTER,
     .variants = variants1,
     .exchange_pattern = patterns1,
-    .init = init1,
 };
 
 const drove_sync_ops drove__sync_easgd_sync2 = {
-    SYNCHRONOUS_TABLE,
+    SYNCHRONOUS,
     .name = "easgd-sync2",
     .help = "Sync EASGD2: the same with the centre at worker 0",
     .source = "You, Buluc, Demmel, SC17, Algorithm 3",
     .needs = NEEDS,
     .variants = variants2,
     .exchange_pattern = patterns2,
-    .init = init2,
 };
 
 const drove_sync_ops drove__sync_easgd_sync3 = {
-    SYNCHRONOUS_TABLE,
+    SYNCHRONOUS,
     .name = "easgd-sync3",
     .help = "Sync EASGD3: the same while gradients are computed, by one all-reduce; ?centre=one: "
             "broadcast and reduction",
     .source = "You, Buluc, Demmel, SC17, Algorithm 3, section 6.1.3",
     .needs = NEEDS,
     .variants = variants3,
-    .keys = keys3,
+    .keys = keys,
     .exchange_pattern = patterns3,
-    .init = init3,
 };

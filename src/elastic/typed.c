@@ -35,13 +35,13 @@ static bool is_here(const typed_impl *p, unsigned worker)
 
 static void unpack(const typed_impl *p, unsigned worker)
 {
-    float *w = p->method->ops->replica(p->method, worker);
+    float *w = p->method->ops->replicas->vector(p->method, worker);
     p->convert.unpack(p->convert.context, p->worker[worker].own.words, w);
 }
 
 /* ---- steps ---- */
 
-static drove_params live(drove_sync *s, unsigned worker)
+static drove_params live_begin(drove_sync *s, unsigned worker)
 {
     return ((typed_impl *)s->impl)->worker[worker].own;
 }
@@ -55,10 +55,10 @@ static drove_status exchange(typed_impl *p, unsigned worker, drove_publish_info 
     unpack(p, worker);
     elastic_of(p)->of[worker].since = me->since - 1; /* and the step of nothing makes it all */
     DROVE_TRY(m->ops->acquire(m, worker, &view));
-    m->ops->release(m, worker);
+    drove__sync_release(m, worker);
     DROVE_TRY(m->ops->publish(m, worker, &nothing, info));
-    p->convert.pack(p->convert.context, worker, me->n_exchanges++, m->ops->replica(m, worker),
-                    me->own.words);
+    p->convert.pack(p->convert.context, worker, me->n_exchanges++,
+                    m->ops->replicas->vector(m, worker), me->own.words);
     me->since = me->since_call = 0;
     return DROVE_OK;
 }
@@ -134,7 +134,7 @@ static drove_status parked(drove_sync *s)
 {
     drove_sync *m = ((typed_impl *)s->impl)->method;
     catch_up(s);
-    return m->ops->parked(m);
+    return drove__sync_parked(m);
 }
 
 static drove_params peek(drove_sync *s)
@@ -170,16 +170,19 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
         me->since = elastic_of(p)->of[w].since;
         me->since_call = me->since > 0;
         me->most_each = me->since;
-        p->convert.pack(p->convert.context, DROVE_SYNC_SHARED, 0, m->ops->replica(m, w),
+        p->convert.pack(p->convert.context, DROVE_SYNC_SHARED, 0, m->ops->replicas->vector(m, w),
                         me->own.words);
     }
     return DROVE_OK;
 }
 
+static const drove_sync_live_ops live = {.begin = live_begin, .done = live_done};
+static const drove_sync_replica_ops words = {.parked = parked};
+
 bool drove__elastic_facts(const drove_sync *s, drove_elastic_facts *out)
 {
     if ((s->needs & DROVE_SYNC_SPREAD) == 0) return false;
-    if (s->ops->parked == parked) {
+    if (s->ops->replicas == &words) {
         const typed_impl *p = s->impl;
         bool known = drove__elastic_facts(p->method, out);
         out->period = p->period;
@@ -257,15 +260,13 @@ drove_status drove__typed_init(drove_sync *s, const drove_sync_options *opt,
     p->ops.publish = publish;
     p->ops.peek = peek;
     p->ops.restore = restore;
-    p->ops.live = live;
-    p->ops.live_done = live_done;
     p->ops.gradient = NULL;
     p->ops.tensors = s->ops->tensors != NULL ? tensors : NULL;
     p->ops.stop = stop;
-    p->ops.replica = NULL;
-    p->ops.parked = parked;
+    p->ops.replicas = &words;
     p->ops.leave = s->ops->leave != NULL ? leave : NULL;
 
+    s->live = &live;
     s->impl = p;
     drove_status status = make_method(s, opt, start);
     s->ops = &p->ops; /* also for fini after a failure */

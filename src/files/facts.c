@@ -43,9 +43,9 @@ static drove_status fill_workers(const drove_config *config, const drove_workers
     f->worker = worker;
     f->n_workers = n;
     bool is_scripted = workers->modelled != NULL && !workers->has_measured_costs;
-    f->is_repeatable = (n == 1 || is_scripted ||
-                        (workers->loop->sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0) &&
-                       !drove__strategy_probe_is_timed(&config->chosen.probe);
+    f->is_repeatable =
+        (n == 1 || is_scripted || (workers->loop->sync->promises & DROVE_SYNC_REPEATABLE) != 0) &&
+        !drove__strategy_probe_is_timed(&config->chosen.probe);
     switch (workers->plan.host) {
     case DROVE_HOST_RANKS: f->kind = DROVE_WORKER_RANK; break;
     case DROVE_HOST_PROCS: f->kind = DROVE_WORKER_PROCESS; break;

@@ -52,7 +52,7 @@ static drove_status settle_method(const drove_config *config, drove_workers *wor
 {
     drove_sync *s = workers->loop->sync;
     workers->repeat = DROVE_REPEAT_ORDER;
-    if ((s->ops->promises & DROVE_SYNC_REPEATABLE) == 0) {
+    if ((s->promises & DROVE_SYNC_REPEATABLE) == 0) {
         const bool is_racy = (s->needs & DROVE_SYNC_RACY) != 0;
         if (is_racy && workers->ranks.n > 1)
             return refuse(workers, "a strategy without races, among ranks", workers->plan.spec);
@@ -64,7 +64,7 @@ static drove_status settle_method(const drove_config *config, drove_workers *wor
         if (by_layer(config, workers) && strstr(workers->plan.spec, "overlap=1") != NULL)
             return refuse(workers, "--messages packed with overlap=1",
                           "layers, which take their turns one by one while a worker computes");
-        if (!is_racy && (s->ops->promises & DROVE_SYNC_ORDERED) == 0)
+        if (!is_racy && (s->promises & DROVE_SYNC_ORDERED) == 0)
             return drove__fail(
                 DROVE_E_ARG,
                 "%s: expected a strategy whose steps have an order, or that repeats by "

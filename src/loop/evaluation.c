@@ -39,7 +39,7 @@ void drove__worker_score(drove_worker *w)
         drove_status status = score_chunk(w, chunk);
         if (status == DROVE_OK) continue;
         if (atomic_exchange(&w->is_lost, 1) != 0) return;
-        bool is_borne = from != NULL && from->ops->fail != NULL && from->ops->fail(from, w->index);
+        bool is_borne = from != NULL && drove__source_failed(from, w->index);
         if (!is_borne || drove__custom_has_failed(loop->model)) drove__worker_fail(w, status);
     }
 }
@@ -73,7 +73,7 @@ drove_status drove__scoring_run(drove_loop *loop, const drove_data *data, const 
         n_left = h->ops->n_left(h);
         atomic_store(&sc->next, 0);
         DROVE_TRY(drove__host_do(h, DROVE_DO_SCORE));
-        if (loop->source->ops->check != NULL) DROVE_TRY(loop->source->ops->check(loop->source));
+        DROVE_TRY(drove__source_check(loop->source));
     } while (h->ops->n_left(h) != n_left);
     return DROVE_OK;
 }

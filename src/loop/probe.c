@@ -80,13 +80,14 @@ drove_status drove__probe_run(drove_loop *loop, const drove_spec *spec)
 {
     const drove_plan *plan = loop->plan;
     bool is_wanted = false;
-    if (plan->source->wants_probe == NULL) return DROVE_OK;
+    const drove_source_coordinator_ops *coordinator = plan->source->coordinator;
+    if (coordinator == NULL) return DROVE_OK;
     for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++) {
         drove_worker *w = &loop->worker[i];
         const drove_source_worker facts = {.is_device = w->device != NULL,
                                            .least = w->plan->least,
                                            .most = w->plan->most};
-        w->is_probed = plan->source->wants_probe(spec, &facts);
+        w->is_probed = coordinator->wants_probe(spec, &facts);
         is_wanted |= w->is_probed;
     }
     return is_wanted ? drove__host_do(loop->host, DROVE_DO_PROBE) : DROVE_OK;

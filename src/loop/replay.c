@@ -235,9 +235,9 @@ static void retry(drove_replay *r, unsigned worker)
     const drove_recorded *step = step_at(v, 0);
     uint64_t retried = step->retried;
     if (retried == 0 || step->is_dropped || v->has_retried || retried - 1 > r->place ||
-        s->ops->retry == NULL)
+        s->ops->replay == NULL || s->ops->replay->retry == NULL)
         return;
-    s->ops->retry(s, worker, &v->hand.step);
+    s->ops->replay->retry(s, worker, &v->hand.step);
     v->has_retried = true;
 }
 
@@ -264,7 +264,8 @@ static drove_status advance(drove_replay *r, unsigned worker, bool *waits, bool 
         if (v->n == 0) { /* a settling with a place of its own is a step of the record */
             drove_worker *w = &r->loop->worker[worker];
             v->has_ended = true;
-            if (r->loop->sync->ops->live_end == NULL || r->loop->shared == NULL)
+            const drove_sync_replay_ops *replay = r->loop->sync->ops->replay;
+            if (replay == NULL || replay->live_end == NULL || r->loop->shared == NULL)
                 DROVE_TRY(drove__step_settle(w));
             drove__batches_end(w);
             return DROVE_OK;

@@ -179,6 +179,8 @@ static drove_status restore(drove_source *s, const drove_safetensors *st, bool i
     return DROVE_OK;
 }
 
+static const drove_source_rank_ops ranks = {.begun = begun, .hear = hear};
+
 const drove_source_ops drove__source_rounds = {
     .name = "rounds",
     .help = "in each round worker w of T takes batch round T + w",
@@ -190,9 +192,8 @@ const drove_source_ops drove__source_rounds = {
     .next = next,
     .leave = leave,
     .settle = settle,
-    .begun = begun,
-    .hear = hear,
     .has_undone = has_undone,
     .tensors = tensors,
     .restore = restore,
+    .ranks = &ranks,
 };

@@ -16,7 +16,7 @@ static uint64_t first_number(drove_worker *w)
 {
     drove_sync *s = w->loop->sync;
     if (has_own_state(w)) return w->optim.t + 1;
-    if (w->rule_t == 0) w->rule_t = s->ops->next_step(s, w->index);
+    if (w->rule_t == 0) w->rule_t = s->live->next_step(s, w->index);
     return w->rule_t;
 }
 

@@ -62,10 +62,9 @@ static void note(const drove_worker *w, drove_span_kind kind, size_t slice, uint
 bool drove__steps_in_place(const drove_worker *w, size_t n_rows)
 {
     const drove_loop *loop = w->loop;
-    const drove_sync_ops *ops = loop->sync->ops;
     if (loop->shared != NULL) return true;
     if (loop->on != NULL) return false; /* parts of such a step could not cost time */
-    if (ops->live == NULL || (loop->source != NULL && loop->source->publishes)) return false;
+    if (loop->sync->live == NULL || (loop->source != NULL && loop->source->publishes)) return false;
     if ((w->engine_ops->can & DROVE_ENGINE_FUSED) == 0 || w->plan->n_cores > 1) return false;
     if (!loop->optim->fusable) return false;
     size_t usual = loop->plan->source->counts_rows ? n_rows : loop->update_rows;
@@ -77,7 +76,9 @@ bool drove__steps_in_place(const drove_worker *w, size_t n_rows)
 static uint64_t give_back(drove_worker *w)
 {
     drove_sync *s = w->loop->sync;
-    return s->ops->live_end != NULL ? s->ops->live_end(s, w->index) : DROVE_NO_ORDER;
+    const drove_sync_replay_ops *replay = s->ops->replay;
+    bool is_said = replay != NULL && replay->live_end != NULL;
+    return is_said ? replay->live_end(s, w->index) : DROVE_NO_ORDER;
 }
 
 static drove_recorded recorded_task(const drove_task *task)
@@ -120,7 +121,7 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     drove_batch next;
     size_t n_rows = batch->n_rows;
     uint64_t t0 = now(w);
-    const drove_params live = s->ops->live(s, w->index);
+    const drove_params live = s->live->begin(s, w->index);
     drove__rule_begin(w, &live);
     drove_status status = steps_of_batch(w, &live, batch, eta, &made);
     while (status == DROVE_OK && made.n_steps < s->most_steps && joins_batches(loop) &&
@@ -131,7 +132,7 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     }
     if (status != DROVE_OK) (void)give_back(w);
     DROVE_TRY(status);
-    DROVE_TRY(s->ops->live_done(s, w->index, made.n_steps, &info));
+    DROVE_TRY(s->live->done(s, w->index, made.n_steps, &info));
     uint64_t t1 = now(w);
     w->trace.phase_ns[DROVE_PHASE_BACKWARD] += t1 - t0;
     w->trace.busy_ns += t1 - t0;
@@ -172,7 +173,7 @@ static void on_layer(void *context, size_t layer)
         note(w, DROVE_SPAN_BACKWARD, i, c->iteration, c->last_ns, now(w));
     }
     c->added_ns +=
-        s->ops->layer_ready(s, w->index, slice->offset, slice->length, c->grad->value, c->eta);
+        s->ops->slices->ready(s, w->index, slice->offset, slice->length, c->grad->value, c->eta);
     c->last_ns = is_noted ? now(w) : 0;
 }
 
@@ -204,7 +205,8 @@ static drove_status set_params(drove_worker *w)
                                          .weight_decay = o->weight_decay,
                                          .clip = o->clip};
     drove_sync *s = w->loop->sync;
-    DROVE_TRY(w->engine_ops->set_params(w->engine, &of_device, s->ops->replica(s, w->index)));
+    DROVE_TRY(
+        w->engine_ops->set_params(w->engine, &of_device, s->ops->replicas->vector(s, w->index)));
     w->has_params = true;
     return DROVE_OK;
 }
@@ -215,7 +217,7 @@ static drove_status give_sums(drove_worker *w, bool waits, size_t *n_given)
     drove_sync *s = w->loop->sync;
     const size_t n = w->loop->slices.n;
     drove_sum sum;
-    while (*n_given < n && s->ops->next_sum(s, w->index, waits, &sum)) {
+    while (*n_given < n && s->ops->slices->next_sum(s, w->index, waits, &sum)) {
         DROVE_TRY(w->engine_ops->give(w->engine, sum.offset, sum.length, sum.value + sum.offset));
         ++*n_given;
         waits = false;
@@ -265,7 +267,7 @@ static void note_copy(void *context, const drove_device_copy *copy)
                                     .end_ns = copy->end_ns,
                                     .hidden_ns = copy->hidden_ns};
     drove_sync *s = n->w->loop->sync;
-    if (s->ops->note_copy != NULL) s->ops->note_copy(s, n->w->index, &noted);
+    if (s->ops->slices->note_copy != NULL) s->ops->slices->note_copy(s, n->w->index, &noted);
 }
 
 /* ---- a gradient, published ---- */
@@ -313,8 +315,10 @@ static drove_status publish(drove_worker *w, const drove_task *task, const drove
     drove_source *from = w->loop->source;
     drove_sync *s = w->loop->sync;
     if (from->publishes) drove__worker_check_finite(w, loss);
-    if (from->publishes) return from->ops->publish(from, w->index, task, step, info);
-    if (from->ops->accepts != NULL && !from->ops->accepts(from, w->index)) {
+    if (from->publishes) return from->ops->coordinator->publish(from, w->index, task, step, info);
+    const drove_source_coordinator_ops *coordinator = from->ops->coordinator;
+    if (coordinator != NULL && coordinator->accepts != NULL &&
+        !coordinator->accepts(from, w->index)) {
         atomic_store(&w->is_lost, 1);
         return DROVE_E_SYSTEM;
     }
@@ -397,7 +401,7 @@ drove_status drove__step_begin(drove_worker *w, const drove_task *task, const dr
 {
     drove_loop *loop = w->loop;
     drove_sync *s = loop->sync;
-    bool is_sliced = s->ops->layer_ready != NULL;
+    bool is_sliced = s->ops->slices != NULL;
     *h = (drove_step_hand){.task = *task, .batch = *batch, .step = {.eta = eta}, .t = {now(w)}};
     h->grad = (drove_gradient){.value = w->grad, .spans_wanted = loop->spans_wanted && !is_sliced};
     h->slicing = (drove_slicing){.w = w, .grad = &h->grad, .eta = eta};
@@ -422,7 +426,7 @@ drove_status drove__step_begin(drove_worker *w, const drove_task *task, const dr
         drove__optim_prepare(loop->optim, &w->optim, h->view.vector, h->grad.value, h->grad.span,
                              h->grad.n_spans, eta, &h->step);
     else h->step.value = h->grad.value;
-    s->ops->release(s, w->index);
+    drove__sync_release(s, w->index);
     DROVE_TRY(status);
     drove__heartbeat(w);
     h->t[3] = now(w);
@@ -491,12 +495,12 @@ drove_status drove__step_settle(drove_worker *w)
     drove_loop *loop = w->loop;
     drove_sync *s = loop->sync;
     if (loop->shared != NULL) {
-        const drove_params live = s->ops->live(s, w->index);
+        const drove_params live = s->live->begin(s, w->index);
         w->engine_ops->settle(w->engine, live.words);
         const drove_recorded settled = {.order = give_back(w), .is_settling = true};
         if (loop->recording != NULL && settled.order != DROVE_NO_ORDER)
             drove__recording_step(loop->recording, w->index, &settled);
     }
     if (!w->is_resident || !w->has_params || atomic_load(&loop->halted)) return DROVE_OK;
-    return w->engine_ops->get_params(w->engine, s->ops->replica(s, w->index));
+    return w->engine_ops->get_params(w->engine, s->ops->replicas->vector(s, w->index));
 }

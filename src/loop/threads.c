@@ -118,7 +118,7 @@ static void *service_main(void *argument)
         drove_command command = next_command(h, &seen);
         if (command == DROVE_DO_QUIT) return NULL;
         enter(h, command, h->loop->plan->n_workers);
-        if (command == DROVE_DO_TRAIN) h->loop->source->ops->serve(h->loop->source);
+        if (command == DROVE_DO_TRAIN) h->loop->source->ops->coordinator->serve(h->loop->source);
         finish(t, NULL);
         leave();
     }
@@ -175,7 +175,9 @@ static bool start_service(drove_host *h)
 {
     threads *t = h->impl;
     const drove_source *from = h->loop->source;
-    if (t->service_is_started || from == NULL || from->ops->serve == NULL) return true;
+    if (t->service_is_started || from == NULL || from->ops->coordinator == NULL ||
+        from->ops->coordinator->serve == NULL)
+        return true;
     t->service_seen = t->generation;
     int error = pthread_create(&t->service, NULL, service_main, h);
     t->service_is_started = error == 0;
@@ -239,7 +241,7 @@ static void lose(drove_host *h, drove_worker *w, double limit_s)
 {
     drove_source *from = h->loop->source;
     if (!give_up(h, w->index)) return;
-    if (from != NULL && from->ops->fail != NULL) {
+    if (from != NULL && from->ops->coordinator != NULL && from->ops->coordinator->failed != NULL) {
         (void)drove__fail(DROVE_E_SYSTEM, "no answer for %g s", limit_s);
         from->ops->leave(from, w->index);
     } else if (from == NULL) { /* the source will be told */

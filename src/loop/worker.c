@@ -64,9 +64,9 @@ drove_status drove__worker_alloc(drove_worker *w)
 {
     const drove_loop *loop = w->loop;
     const drove_sync_ops *ops = loop->sync->ops;
-    w->is_resident = w->device != NULL && ops->next_sum != NULL &&
+    w->is_resident = w->device != NULL && ops->slices != NULL &&
                      (w->engine_ops->can & DROVE_ENGINE_RESIDENT) != 0;
-    bool is_lent = ops->layer_ready != NULL && ops->gradient != NULL;
+    bool is_lent = ops->slices != NULL && ops->gradient != NULL;
     bool is_needed =
         loop->plan->source->counts_rows || !drove__steps_in_place(w, loop->update_rows);
     if (is_needed && !is_lent && loop->shared == NULL) {
@@ -156,7 +156,7 @@ static void give_up(drove_worker *w, drove_status status)
     const bool is_second = atomic_load(&w->loop->halted) != 0; /* another's failure is the run's */
     if (atomic_exchange(&w->is_lost, 1) != 0) return;
     /* A source that waits for this worker's word must have it, whoever failed first. */
-    const bool is_borne = from->ops->fail != NULL && from->ops->fail(from, w->index);
+    const bool is_borne = drove__source_failed(from, w->index);
     if (is_second) return;
     /* A function of the program's own would fail for the others, too. */
     if (is_borne && !drove__custom_has_failed(w->loop->model)) return; /* it says so */

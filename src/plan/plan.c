@@ -85,9 +85,10 @@ static drove_status choose_strategy(drove_plan *p, const drove_plan_wanted *want
     DROVE_TRY(status);
     p->source = find_source(tables, p->ops->batches);
     if (p->host == DROVE_HOST_RANKS) { /* the rows that take the place of these two */
-        if (p->source->over_ranks != NULL) p->source = find_source(tables, p->source->over_ranks);
-        if (p->ops->over_ranks != NULL)
-            DROVE_TRY(drove__plan_strategy(tables, p->ops->over_ranks, &p->ops));
+        const char *stand_in = p->source->ranks != NULL ? p->source->ranks->instead : NULL;
+        if (stand_in != NULL) p->source = find_source(tables, stand_in);
+        stand_in = drove__sync_places(p->ops)->over_ranks;
+        if (stand_in != NULL) DROVE_TRY(drove__plan_strategy(tables, stand_in, &p->ops));
     }
     /* Each worker keeps to its part: worker w has every T-th batch. */
     if (wanted->owns_shard && !p->source->counts_rows) p->source = find_source(tables, "rounds");

@@ -259,8 +259,8 @@ static uint64_t batches_for_updates(const drove_workers *workers, uint64_t updat
     if (workers->ranks.n > 1 && has_undone(workers, next)) {
         /* From the rank that is furthest behind. */
         const drove_source *from = workers->loop->source;
-        for (unsigned i = 0; i < workers->plan.n_workers && from->ops->begun != NULL; i++)
-            next = least(next, from->ops->begun(from, i));
+        for (unsigned i = 0; i < workers->plan.n_workers; i++)
+            next = least(next, drove__source_begun(from, i));
     }
     uint64_t missing = updates - published, each = workers->loop->sync->batches_per_update;
     return missing > UINT64_MAX / each ? UINT64_MAX : add_capped(next, missing * each);
@@ -325,7 +325,7 @@ static drove_status train_until(const drove_config *config, drove_workers *worke
             drove__loop_halt(workers->loop);
             halted = true;
         }
-        if (from->ops->check != NULL) (void)from->ops->check(from); /* says who is lost */
+        (void)drove__source_check(from); /* says who is lost */
         show_progress(config, workers, state, st->train_ns + now - start, cb);
     }
     uint64_t end = drove__clock_now(clock);
@@ -390,7 +390,7 @@ static uint64_t next_stop(const drove_config *config, const drove_workers *worke
 static drove_status check_source(drove_run *run)
 {
     drove_source *from = run->workers.loop->source;
-    drove_status status = from->ops->check != NULL ? from->ops->check(from) : DROVE_OK;
+    drove_status status = drove__source_check(from);
     if (status == DROVE_OK) return DROVE_OK;
     bool saves = run->config.files.out != NULL;
     char text[DROVE_ERROR_TEXT_SIZE];
@@ -447,8 +447,7 @@ drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, dou
     DROVE_TRY(train_until(&run->config, &run->workers, &run->state, UINT64_MAX / 2, end_s,
                           &run->output.cb));
     DROVE_TRY(check_source(run));
-    if (run->workers.loop->sync->ops->parked != NULL)
-        DROVE_TRY(run->workers.loop->sync->ops->parked(run->workers.loop->sync));
+    DROVE_TRY(drove__sync_parked(run->workers.loop->sync));
     return drove__run_sample_loss(&run->problem, &run->workers, &run->state, n_rows, loss);
 }
 
@@ -472,8 +471,7 @@ static drove_status control(drove_run *run)
         if (status != DROVE_OK)
             return drove__run_record_failed(&run->workers, &run->state, status, &run->output.cb);
         DROVE_TRY(check_source(run));
-        if (run->workers.loop->sync->ops->parked != NULL)
-            DROVE_TRY(run->workers.loop->sync->ops->parked(run->workers.loop->sync));
+        DROVE_TRY(drove__sync_parked(run->workers.loop->sync));
         const char *record = run->problem.given == NULL ? run->config.files.record : NULL;
         DROVE_TRY(drove__run_record_parked(record, &run->workers, &run->state, &run->output.cb));
         DROVE_TRY(evaluate_if_due(run, &evaluated));

@@ -149,7 +149,7 @@ static drove_status setup_transport(const drove_config *config, const drove_prob
 static drove_status setup_spans(const drove_config *config, const drove_workers *workers)
 {
     const drove_plan *plan = &workers->plan;
-    bool is_kept = config->files.out != NULL && plan->ops->layer_ready != NULL;
+    bool is_kept = config->files.out != NULL && plan->ops->slices != NULL;
     if (config->files.timeline == NULL && !is_kept) return DROVE_OK;
     if (plan->host == DROVE_HOST_PROCS)
         return config->files.timeline == NULL
@@ -223,7 +223,7 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
     const drove_optim *optim = workers->optim;
     const bool any_rule = (workers->loop->core_ops->can & DROVE_ENGINE_RULES) != 0;
     const bool is_known = any_rule ? !optim->by_staleness : optim->fusable;
-    if (workers->loop->sync->ops->live != NULL && is_known) return DROVE_OK;
+    if (workers->loop->sync->live != NULL && is_known) return DROVE_OK;
     if (any_rule)
         return drove__fail(DROVE_E_ARG,
                            "--precision %s: expected no --schedule by staleness, found %s",
@@ -252,7 +252,7 @@ static drove_status setup_strategy(const drove_config *config, const drove_probl
     for (unsigned i = 0; i < n && status == DROVE_OK; i++) {
         const drove_worker *w = &loop->worker[i];
         is_device[i] = w->device != NULL;
-        is_resident[i] = is_device[i] && workers->plan.ops->next_sum != NULL &&
+        is_resident[i] = is_device[i] && workers->plan.ops->slices != NULL &&
                          (w->engine_ops->can & DROVE_ENGINE_RESIDENT) != 0;
     }
     if (status == DROVE_OK)

@@ -118,9 +118,9 @@ drove_status drove__virtual_open(const drove_config *config, const drove_problem
     const drove_modelled *m = workers->modelled;
     if (m == NULL) return DROVE_OK;
     if (plan->host != DROVE_HOST_THREADS) return refuse("workers that are threads", "processes");
-    if (plan->ops->not_virtual != NULL)
-        return drove__fail(DROVE_E_ARG, "--machine: --strategy %s: %s", plan->spec,
-                           plan->ops->not_virtual);
+    const char *why = drove__sync_places(plan->ops)->not_virtual;
+    if (why != NULL)
+        return drove__fail(DROVE_E_ARG, "--machine: --strategy %s: %s", plan->spec, why);
     if (count_cores(plan) > workers->machine.n_pus)
         return drove__fail(DROVE_E_ARG,
                            "--machine %s: expected at most %u workers (%u x %u x %u), found %u",

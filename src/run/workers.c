@@ -166,7 +166,7 @@ static drove_status make_loaders(const drove_config *config, const drove_problem
 /* Does it give each worker batches of a size of its own? */
 static bool sizes_batches(const drove_workers *workers)
 {
-    return workers->plan.source->wants_probe != NULL;
+    return workers->plan.source->coordinator != NULL;
 }
 
 static void silence(void *context, unsigned worker)
@@ -348,7 +348,6 @@ drove_status drove__run_start_workers(const drove_config *config, const drove_pr
     if (status == DROVE_OK) status = probe(workers);
     DROVE_TRY(drove__ranks_agree(workers, status)); /* before they exchange */
     DROVE_TRY(make_source(config, problem, workers, run));
-    drove_source *from = workers->loop->source;
-    if (from->ops->check != NULL) (void)from->ops->check(from); /* says who was lost */
+    (void)drove__source_check(workers->loop->source); /* says who was lost */
     return DROVE_OK;
 }

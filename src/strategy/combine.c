@@ -3,8 +3,9 @@
 
 const char *drove__combine(const drove_sync_ops *ops, const drove_combination *c)
 {
-    if (c->procs && ops->not_procs != NULL) return ops->not_procs;
-    if (c->ranks && ops->not_ranks != NULL) return ops->not_ranks;
+    const drove_sync_places *places = drove__sync_places(ops);
+    if (c->procs && places->not_procs != NULL) return places->not_procs;
+    if (c->ranks && places->not_ranks != NULL) return places->not_ranks;
     if (c->n_workers > 1 && (ops->needs & DROVE_SYNC_ONE) != 0) return "it has one worker";
     if (c->typed && (ops->needs & DROVE_SYNC_TYPED) == 0) return drove__sync_not_typed(ops);
     if (c->typed && (ops->needs & DROVE_SYNC_MOMENTUM) != 0)

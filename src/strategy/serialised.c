@@ -10,7 +10,9 @@
 
 struct drove_serial {
     drove_sync_ops ops;
+    drove_sync_live_ops live;
     const drove_sync_ops *inner;
+    const drove_sync_live_ops *inner_live;
     pthread_mutex_t lock; /* protects `order`, and all that inner's slots share */
     uint64_t order;       /* of the next publication */
     float **copy;         /* [n_workers] of the view; NULL: the view is private */
@@ -28,6 +30,12 @@ static void unlock(drove_sync *s)
     drove__unlock(&s->serial->lock);
 }
 
+static void release_inner(drove_sync *s, unsigned worker)
+{
+    const drove_sync_ops *inner = s->serial->inner;
+    if (inner->release != NULL) inner->release(s, worker);
+}
+
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 {
     struct drove_serial *p = s->serial;
@@ -37,7 +45,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     if (status == DROVE_OK && p->copy[worker] != NULL) {
         s->optim->kernels->copy_f32(p->copy[worker], view->vector, s->n_vector);
         view->vector = p->copy[worker];
-        p->inner->release(s, worker);
+        release_inner(s, worker);
     }
     unlock(s);
     return status;
@@ -45,7 +53,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 
 static void release(drove_sync *s, unsigned worker)
 {
-    if (s->serial->copy[worker] == NULL) s->serial->inner->release(s, worker);
+    if (s->serial->copy[worker] == NULL) release_inner(s, worker);
 }
 
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
@@ -59,17 +67,17 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return status;
 }
 
-static drove_params live(drove_sync *s, unsigned worker)
+static drove_params live_begin(drove_sync *s, unsigned worker)
 {
     lock(s); /* until live_done or live_end */
-    return s->serial->inner->live(s, worker);
+    return s->serial->inner_live->begin(s, worker);
 }
 
 static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
                               drove_publish_info *info)
 {
     struct drove_serial *p = s->serial;
-    drove_status status = p->inner->live_done(s, worker, n_steps, info);
+    drove_status status = p->inner_live->done(s, worker, n_steps, info);
     info->order = p->order++;
     unlock(s);
     return status;
@@ -82,6 +90,8 @@ static uint64_t live_end(drove_sync *s, unsigned worker)
     unlock(s);
     return order;
 }
+
+static const drove_sync_replay_ops typed_replay = {.live_end = live_end};
 
 static void free_serial(drove_sync *s)
 {
@@ -123,6 +133,7 @@ drove_status drove__sync_serialise(drove_sync *s, bool is_typed)
     }
     s->serial = p;
     p->inner = s->ops;
+    p->inner_live = s->live;
     p->copy = drove__alloc(s->n_workers, sizeof *p->copy);
     status = p->copy != NULL ? make_copies(s, is_typed) : drove__sync_no_memory(s);
     if (status != DROVE_OK) {
@@ -130,17 +141,20 @@ drove_status drove__sync_serialise(drove_sync *s, bool is_typed)
         return status;
     }
     p->ops = *s->ops;
-    p->ops.promises = (p->ops.promises & ~(unsigned)DROVE_SYNC_LOCK_FREE) | DROVE_SYNC_SNAPSHOT |
-                      DROVE_SYNC_ORDERED;
-    p->ops.needs &= ~(unsigned)(DROVE_SYNC_RACY | DROVE_SYNC_LIVE);
     p->ops.fini = fini;
     p->ops.acquire = acquire;
     p->ops.release = release;
     p->ops.publish = publish;
-    p->ops.live = is_typed ? live : NULL;
-    p->ops.live_done = is_typed ? live_done : NULL;
-    p->ops.live_end = is_typed ? live_end : NULL;
+    if (is_typed) {
+        p->ops.replay = &typed_replay;
+        p->live = *s->live;
+        p->live.begin = live_begin;
+        p->live.done = live_done;
+    }
     s->ops = &p->ops;
-    s->needs = p->ops.needs;
+    s->live = is_typed ? &p->live : NULL;
+    s->promises &= ~(unsigned)DROVE_SYNC_LOCK_FREE;
+    s->promises |= DROVE_SYNC_SNAPSHOT | DROVE_SYNC_ORDERED;
+    s->needs &= ~(unsigned)(DROVE_SYNC_RACY | DROVE_SYNC_LIVE);
     return DROVE_OK;
 }

@@ -71,12 +71,43 @@ typedef struct drove_source_options { /* all borrowed until fini */
 
 typedef struct drove_source drove_source;
 
+/* Over ranks of a job. */
+typedef struct drove_source_rank_ops {
+    /* Name of the row that takes this one's place; NULL: this one. */
+    const char *instead;
+    /* When all are parked: the first number that this worker, which is here, has not begun; and
+     * what another rank has said of its worker, before s->next becomes the largest.  NULL, both:
+     * s->next. */
+    uint64_t (*begun)(const drove_source *s, unsigned worker);
+    void (*hear)(drove_source *s, unsigned worker, uint64_t begun);
+} drove_source_rank_ops;
+
+/* A coordinator, which gives out batches in a thread of its own and gives others those of a worker
+ * that is lost (coord/). */
+typedef struct drove_source_coordinator_ops {
+    /* The thread, from open until nothing is out.  NULL: there is none. */
+    void (*serve)(drove_source *s);
+    /* Workers that compute on devices are measured before init (loop/probe.c)? */
+    bool (*wants_probe)(const drove_spec *spec, const drove_source_worker *worker);
+    /* Begins the publication of a task's step; false: the task was given to another worker, and the
+     * step is dropped.  Paired with done.  NULL: always true. */
+    bool (*accepts)(drove_source *s, unsigned worker);
+    /* Publishes by the coordinator's thread (s->sync), and counts as done.  NULL, or not wanted by
+     * the spec (s->publishes false): the worker publishes. */
+    drove_status (*publish)(drove_source *s, unsigned worker, const drove_task *task,
+                            const drove_step *step, drove_publish_info *info);
+    /* By the worker's thread: it cannot go on, for the reason in the error text.  True: others get
+     * its tasks; false: the run cannot go on.  NULL: false. */
+    bool (*failed)(drove_source *s, unsigned worker);
+    /* By the controlling thread, now and then while workers run: says which workers were lost.
+     * Errors: DROVE_E_SYSTEM: nobody is left to give batches to.  NULL: never. */
+    drove_status (*check)(drove_source *s);
+} drove_source_coordinator_ops;
+
 typedef struct drove_source_ops {
     const char *name, *help, *source;
     /* Is the unit of numbers and limits an example (assigned, requested), or a batch? */
     bool counts_rows;
-    /* Name of the row that takes this one's place over ranks; NULL: this one. */
-    const char *over_ranks;
     /* Errors: DROVE_E_ARG, DROVE_E_NOMEM.  On failure the caller calls fini, which accepts what was
      * left behind. */
     drove_status (*init)(drove_source *s, const drove_source_options *opt);
@@ -91,45 +122,26 @@ typedef struct drove_source_ops {
 
     /* ---- optional ---- */
     /* A task that the worker has taken already, in one go with the one that it is about to carry
-     * out; it may carry out both between live and live_done.  NULL: there is never one. */
+     * out; it may carry out both in one lending of the parameters (drove_sync_live_ops).  NULL:
+     * there is never one. */
     bool (*more)(drove_source *s, unsigned worker, drove_task *out);
-    /* Workers that compute on devices are measured before init (loop/probe.c)?  NULL: never. */
-    bool (*wants_probe)(const drove_spec *spec, const drove_source_worker *worker);
-    /* Begins the publication of a task's step; false: the task was given to another worker, and the
-     * step is dropped.  Paired with done.  NULL: always true. */
-    bool (*accepts)(drove_source *s, unsigned worker);
     /* The task is carried out and its n_updates are published (0: they were not). */
     void (*done)(drove_source *s, unsigned worker, const drove_task *task, uint64_t n_updates);
-    /* Publishes by the source's own thread (s->sync), and counts as done.  NULL, or not wanted by
-     * the spec (s->publishes false): the worker publishes. */
-    drove_status (*publish)(drove_source *s, unsigned worker, const drove_task *task,
-                            const drove_step *step, drove_publish_info *info);
-    /* The source's own thread, from open until nothing is out.  NULL: it has none. */
-    void (*serve)(drove_source *s);
-    /* By the worker's thread: it cannot go on, for the reason in the error text.  True: others get
-     * its tasks; false: the run cannot go on.  NULL: false. */
-    bool (*fail)(drove_source *s, unsigned worker);
     /* The worker is lost, for the reason in the error text, and takes no further task. */
     void (*leave)(drove_source *s, unsigned worker);
     /* After the workers were parked: s->next is where the next open goes on. */
     void (*settle)(drove_source *s);
-    /* Over ranks, when all are parked: the first number that this worker, which is here, has not
-     * begun; and what another rank has said of its worker, before s->next becomes the largest.
-     * NULL, both: s->next. */
-    uint64_t (*begun)(const drove_source *s, unsigned worker);
-    void (*hear)(drove_source *s, unsigned worker, uint64_t begun);
     /* Below s->next and limit: was anything left undone that others will do, or a worker that is
      * behind?  NULL: never. */
     bool (*has_undone)(const drove_source *s, uint64_t limit);
-    /* By the controlling thread, now and then while workers run: says which workers were lost.
-     * Errors: DROVE_E_SYSTEM: nobody is left to give batches to. */
-    drove_status (*check)(drove_source *s);
     /* What a resume needs besides next: named tensors over memory that lives until the next call.
      * restore: before the first open, s->next is set; is_same: by the same workers as then, or
      * (not counts_rows) by as many, in batches of the same size.
      * Errors: DROVE_E_DATA, DROVE_E_NOMEM. */
     size_t (*tensors)(drove_source *s, drove_tensor *out, size_t most);
     drove_status (*restore)(drove_source *s, const drove_safetensors *st, bool is_same);
+    const drove_source_rank_ops        *ranks;       /* NULL: numbers say all to all ranks */
+    const drove_source_coordinator_ops *coordinator; /* NULL: workers help themselves */
 } drove_source_ops;
 
 struct drove_source {
@@ -146,5 +158,22 @@ struct drove_source {
     /* Below it everything was given out, in batches or (counts_rows) examples. */
     _Atomic uint64_t next DROVE_ALIGNED_CACHE_LINE;
 };
+
+/* The optional slots of its coordinator, and of ranks. */
+static inline bool drove__source_failed(drove_source *s, unsigned worker)
+{
+    const drove_source_coordinator_ops *c = s->ops->coordinator;
+    return c != NULL && c->failed != NULL && c->failed(s, worker);
+}
+static inline drove_status drove__source_check(drove_source *s)
+{
+    const drove_source_coordinator_ops *c = s->ops->coordinator;
+    return c != NULL && c->check != NULL ? c->check(s) : DROVE_OK;
+}
+static inline uint64_t drove__source_begun(const drove_source *s, unsigned worker)
+{
+    const drove_source_rank_ops *ranks = s->ops->ranks;
+    return ranks != NULL && ranks->begun != NULL ? ranks->begun(s, worker) : atomic_load(&s->next);
+}
 
 #endif

@@ -8,10 +8,20 @@
 #include <assert.h>
 #include <string.h>
 
+const drove_sync_places drove__sync_one_vector = {
+    .not_ranks = "its workers step on one vector in shared memory"};
+
+const drove_sync_places *drove__sync_places(const drove_sync_ops *ops)
+{
+    static const drove_sync_places anywhere = {0};
+    return ops->places != NULL ? ops->places : &anywhere;
+}
+
 const char *drove__sync_not_typed(const drove_sync_ops *ops)
 {
     if ((ops->needs & DROVE_SYNC_TYPED) != 0) return NULL;
-    if (ops->not_typed != NULL) return ops->not_typed;
+    const char *why = drove__sync_places(ops)->not_typed;
+    if (why != NULL) return why;
     return "its workers publish gradients, and low-precision steps go straight into the parameters";
 }
 
@@ -56,6 +66,9 @@ drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_opti
     drove_sync *s = drove__alloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("a strategy", sizeof *s);
     s->ops = ops;
+    s->promises = ops->promises;
+    s->needs = ops->needs;
+    s->live = ops->live;
     s->optim = opt->optim;
     s->topo = opt->topo;
     s->place = opt->place;
@@ -80,7 +93,6 @@ drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_opti
     }
     if ((status = init_workers(s, &full)) != DROVE_OK) goto fail;
     if ((status = ops->init(s, &full, start)) != DROVE_OK) goto fail;
-    s->needs = s->ops->needs;
     *out = s;
     return DROVE_OK;
 fail:

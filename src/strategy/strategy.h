@@ -36,7 +36,7 @@
  *   ORDERED     a view and a publication say their places in one order (drove_view.order), and any
  *               run that keeps to the order has the same bits
  *
- * Where workers may live is no bit: a row says why they may not (not_procs, not_ranks). */
+ * Where workers may live is no bit: a row says why they may not (drove_sync_places). */
 enum {
     DROVE_SYNC_SNAPSHOT = 1u << 0,
     DROVE_SYNC_NO_LOSS = 1u << 1,
@@ -196,6 +196,76 @@ typedef struct drove_exchange_pattern {
     bool steps_at_centre; /* the rule's step is the centre's, and workers make none */
 } drove_exchange_pattern;
 
+/* ---- concerns that most methods do not have: each a table of its own ---- */
+
+/* Where its workers cannot be, and why: clauses that complete "NAME: "; NULL: they can. */
+typedef struct drove_sync_places {
+    /* Processes of one machine: all that workers share is memory that init got from drove__alloc or
+     * drove__sync_vector, locks are of base/lock.h, and waiting is on a futex (base/futex.h), so
+     * that a killed worker leaves nothing behind that holds up the others.
+     * Ranks of a job: workers share nothing but opt->transport. */
+    const char *not_procs, *not_ranks;
+    /* Name of the row that shares the parameters in this one's place over ranks, with a bare spec;
+     * the batches are still this row's, and its spec is read by their source.  NULL: this one. */
+    const char *over_ranks;
+    /* On a layout; without TYPED and NULL: it works on gradients, which low-precision steps do not
+     * give. */
+    const char *not_typed;
+    const char *not_virtual; /* on a virtual clock (base/virtual.h) */
+} drove_sync_places;
+
+/* Steps in place, on parameters that are lent. */
+typedef struct drove_sync_live_ops {
+    /* Lends the shared parameters for s->most_steps steps in place by this worker (engine.h:
+     * steps). */
+    drove_params (*begin)(drove_sync *s, unsigned worker);
+    /* Counts them, with the mean staleness of one in info, and exchanges with others where it is
+     * time.  Errors: DROVE_E_SYSTEM. */
+    drove_status (*done)(drove_sync *s, unsigned worker, uint64_t n_steps,
+                         drove_publish_info *info);
+    /* Of words with the state of the rule behind them: the number, from 1, that the next update of
+     * both has; by the worker to whom they are lent.  NULL: floats, or OWN_STATE. */
+    uint64_t (*next_step)(drove_sync *s, unsigned worker);
+} drove_sync_live_ops;
+
+/* Gradients that are taken slice by slice (accum/). */
+typedef struct drove_sync_slice_ops {
+    /* A slice of the gradient value[optim->n] of this worker's step, whose step size is eta, is
+     * complete.  The strategy may read and overwrite it until the step's publish has returned.
+     * Called for each part once, in any order, between acquire and publish; where it is not called
+     * at all, publish takes the whole.  Returns the time in ns that it spent adding. */
+    uint64_t (*ready)(drove_sync *s, unsigned worker, size_t offset, size_t length, float *value,
+                      float eta);
+    /* For a RESIDENT device: the next slice of the mean that it has not been given yet; false: none
+     * (waits: the run is being stopped; else: none now).  Adds meanwhile. */
+    bool (*next_sum)(drove_sync *s, unsigned worker, bool waits, drove_sum *out);
+    /* A RESIDENT device's copies of one step, after its publish.  NULL: not recorded. */
+    void (*note_copy)(drove_sync *s, unsigned worker, const drove_slice_copy *copy);
+} drove_sync_slice_ops;
+
+/* Workers with parameters of their own. */
+typedef struct drove_sync_replica_ops {
+    /* This worker's vector[n_vector]; its thread, or parked.  NULL: words. */
+    float *(*vector)(drove_sync *s, unsigned worker);
+    /* After the workers were parked: what must hold then.  Over ranks: by all of them, so that peek
+     * gives the same everywhere.  Errors: DROVE_E_SYSTEM. */
+    drove_status (*parked)(drove_sync *s);
+    /* For a source whose workers are ranks: takes question->word to the process of rank 0, has
+     * s->answer replace them there, and brings them back.  By the worker's thread, between steps.
+     * Errors: DROVE_E_SYSTEM: the run stops.  NULL: not offered. */
+    drove_status (*ask)(drove_sync *s, unsigned worker, drove_question *question);
+} drove_sync_replica_ops;
+
+/* A run that is recorded, or repeated in its order (trace/recording.h). */
+typedef struct drove_sync_replay_ops {
+    /* In the place of live->done: no step was made with what was lent.  Returns the place of what
+     * was done with it all the same (drove_publish_info.order).  NULL: nothing has to be said. */
+    uint64_t (*live_end)(drove_sync *s, unsigned worker);
+    /* Makes the attempt of this worker's next publication that failed then (retried); a publication
+     * follows.  NULL: none changes a step. */
+    void (*retry)(drove_sync *s, unsigned worker, const drove_step *step);
+} drove_sync_replay_ops;
+
 typedef struct drove_sync_ops {
     const char *name;   /* CLI word, trace label and test name: "leashed" */
     const char *help;   /* one line, with its arguments */
@@ -205,33 +275,15 @@ typedef struct drove_sync_ops {
     const char *const *variants;
     /* Of the spec: drove__sync_create refuses others, init takes the values.  NULL: none. */
     const drove_spec_key *keys;
-    /* One for each of `variants`; NULL: they do not exchange by messages. */
-    const drove_exchange_pattern *exchange_pattern;
-    /* Who says which batch is next: the name of a row of strategy/source.h.  NULL: "claimed". */
-    const char *batches;
-    /* Why workers cannot be processes of one machine, or ranks of a job: a clause that completes
-     * "NAME: "; NULL: they can.
-     * Processes: all that workers share is memory that init got from drove__alloc or
-     * drove__sync_vector, locks are of base/lock.h, and waiting is on a futex (base/futex.h), so
-     * that a killed worker leaves nothing behind that holds up the others.
-     * Ranks: workers share nothing but opt->transport. */
-    const char *not_procs, *not_ranks;
-    /* Name of the row that shares the parameters in this one's place over ranks, with a bare spec;
-     * the batches are still this row's, and its spec is read by their source.  NULL: this one. */
-    const char *over_ranks;
-    /* Why not a layout; without TYPED and NULL: it works on gradients, which low-precision steps
-     * do not give. */
-    const char *not_typed;
-    /* Why its workers cannot keep to a virtual clock (base/virtual.h): a clause; NULL: they can. */
-    const char *not_virtual;
     /* Start with start->theta[optim->n] followed by zero state, or with start->words[optim->n]
-     * (TYPED, with a layout).  May put another table into s->ops where a variant offers or needs
-     * something else.  On failure the caller calls fini if s->impl is set; fini must accept what a
+     * (TYPED, with a layout).  Changes s->promises, s->needs and s->live where they are not the
+     * variant's.  On failure the caller calls fini if s->impl is set; fini must accept what a
      * failed init left behind. */
     drove_status (*init)(drove_sync *s, const drove_sync_options *opt, const drove_params *start);
     void (*fini)(drove_sync *s);
     /* Lend the shared vector for reading. */
     drove_status (*acquire)(drove_sync *s, unsigned worker, drove_view *view);
+    /* Ends the lending.  NULL: nothing has to be done. */
     void (*release)(drove_sync *s, unsigned worker);
     /* Add one step to the shared parameters, or say in *info that it was dropped.  Called after
      * release. */
@@ -245,21 +297,8 @@ typedef struct drove_sync_ops {
     drove_status (*restore)(drove_sync *s, const drove_params *vector, const drove_safetensors *st);
 
     /* ---- optional ---- */
-    /* Lends the shared parameters for n_steps steps in place by this worker (engine.h: steps);
-     * live_done counts them, with the mean staleness of one in info, and exchanges with others
-     * where it is time (errors: DROVE_E_SYSTEM).  NULL: not offered. */
-    drove_params (*live)(drove_sync *s, unsigned worker);
-    drove_status (*live_done)(drove_sync *s, unsigned worker, uint64_t n_steps,
-                              drove_publish_info *info);
-    /* Of live words with the state of the rule behind them: the number, from 1, that the next
-     * update of both has; by the worker to whom they are lent.  NULL: floats, or OWN_STATE. */
-    uint64_t (*next_step)(drove_sync *s, unsigned worker);
-    /* In the place of live_done: no step was made with what live lent.  Returns the place of what
-     * was done with it all the same (drove_publish_info.order).  NULL: nothing has to be said. */
-    uint64_t (*live_end)(drove_sync *s, unsigned worker);
-    /* Of a run that is repeated in its order: makes the attempt of this worker's next publication
-     * that failed then (retried); a publication follows.  NULL: none changes a step. */
-    void (*retry)(drove_sync *s, unsigned worker, const drove_step *step);
+    /* Says which batch is next: the name of a row of strategy/source.h.  NULL: "claimed". */
+    const char *batches;
     /* Memory [optim->n] for the value of this worker's next step, asked for after acquire and used
      * up by that step's publish, which can then make the new parameters where the value lies.
      * Result NULL: not for this rule.  NULL: not offered.  The caller's own memory always does. */
@@ -270,31 +309,15 @@ typedef struct drove_sync_ops {
     /* Wakes every waiting worker; acquire and publish return DROVE_E_SYSTEM from then on.
      * NULL: nobody ever waits for another worker to make a step. */
     void (*stop)(drove_sync *s);
-
-    /* ---- optional: gradients that are taken slice by slice (accum/); the first NULL: all ---- */
-    /* A slice of the gradient value[optim->n] of this worker's step, whose step size is eta, is
-     * complete.  The strategy may read and overwrite it until the step's publish has returned.
-     * Called for each part once, in any order, between acquire and publish; where it is not called
-     * at all, publish takes the whole.  Returns the time in ns that it spent adding. */
-    uint64_t (*layer_ready)(drove_sync *s, unsigned worker, size_t offset, size_t length,
-                            float *value, float eta);
-    /* For a RESIDENT device: the next slice of the mean that it has not been given yet; false: none
-     * (waits: the run is being stopped; else: none now).  Adds meanwhile.  NULL: devices are sent
-     * the view for every batch. */
-    bool (*next_sum)(drove_sync *s, unsigned worker, bool waits, drove_sum *out);
-    /* A RESIDENT device's copies of one step, after its publish.  NULL: not recorded. */
-    void (*note_copy)(drove_sync *s, unsigned worker, const drove_slice_copy *copy);
-    /* This worker's own vector[n_vector]; its thread, or parked. */
-    float *(*replica)(drove_sync *s, unsigned worker);
-    /* After the workers were parked: what must hold then.  Over ranks: by all of them, so that peek
-     * gives the same everywhere.  Errors: DROVE_E_SYSTEM. */
-    drove_status (*parked)(drove_sync *s);
     /* This worker will never come back; by any thread but its own.  NULL: the run cannot go on. */
     void (*leave)(drove_sync *s, unsigned worker);
-    /* For a source whose workers are ranks: takes question->word to the process of rank 0, has
-     * s->answer replace them there, and brings them back.  By the worker's thread, between steps.
-     * Errors: DROVE_E_SYSTEM: the run stops.  NULL: not offered. */
-    drove_status (*ask)(drove_sync *s, unsigned worker, drove_question *question);
+    const drove_sync_places      *places;   /* NULL: its workers may be anywhere */
+    const drove_sync_live_ops    *live;     /* NULL: every step is published */
+    const drove_sync_slice_ops   *slices;   /* NULL: gradients are published whole */
+    const drove_sync_replica_ops *replicas; /* NULL: the parameters are shared */
+    const drove_sync_replay_ops  *replay;   /* NULL: what a record has says it all */
+    /* One for each of `variants`; NULL: they do not exchange by messages. */
+    const drove_exchange_pattern *exchange_pattern;
 } drove_sync_ops;
 
 /* ---- back-off: waiting after a failed attempt (thesis Algorithm 4, section 3.5) ---- */
@@ -341,7 +364,8 @@ typedef struct drove_sync_worker { /* one per worker, cache line padded */
 struct drove_sync {
     const drove_sync_ops *ops;
     unsigned              n_workers;
-    unsigned              needs;           /* of this variant: s->ops->needs once init is done */
+    unsigned promises, needs; /* of this variant: the row's, unless init says otherwise ... */
+    const drove_sync_live_ops *live;       /* ... and this */
     unsigned           batches_per_update; /* 1, unless init says otherwise: sync T, n-softsync n */
     const drove_optim *optim;
     const drove_topo  *topo;
@@ -363,11 +387,18 @@ struct drove_sync {
     struct drove_serial *serial; /* serialised.h; NULL: it is not */
 };
 
-/* Creates s, its workers and back-offs, then calls ops->init.  After it read s->ops and s->needs,
- * not `ops`: a variant may differ.  Errors: DROVE_E_ARG, DROVE_E_NOMEM, those of init. */
+/* Creates s, its workers and back-offs, then calls ops->init.  After it read s->ops, s->promises,
+ * s->needs and s->live, not `ops`: a variant may differ.
+ * Errors: DROVE_E_ARG, DROVE_E_NOMEM, those of init. */
 drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_options *opt,
                                 const drove_params *start, drove_sync **out);
 void         drove__sync_destroy(drove_sync *s); /* NULL accepted */
+
+/* Where its workers cannot be; for every row. */
+const drove_sync_places *drove__sync_places(const drove_sync_ops *ops);
+
+/* For the rows whose workers step on one vector that they all see: no ranks. */
+extern const drove_sync_places drove__sync_one_vector;
 
 /* Why the row accepts no layout: a clause; NULL: it does. */
 const char *drove__sync_not_typed(const drove_sync_ops *ops);
@@ -376,6 +407,19 @@ const char *drove__sync_not_typed(const drove_sync_ops *ops);
  * Errors: those of ops->restore. */
 drove_status drove__sync_restore(drove_sync *s, uint64_t published, const drove_params *vector,
                                  const drove_safetensors *st);
+
+/* After the workers were parked: what must hold then. */
+static inline drove_status drove__sync_parked(drove_sync *s)
+{
+    const drove_sync_replica_ops *r = s->ops->replicas;
+    return r != NULL && r->parked != NULL ? r->parked(s) : DROVE_OK;
+}
+
+/* Ends the lending of a view. */
+static inline void drove__sync_release(drove_sync *s, unsigned worker)
+{
+    if (s->ops->release != NULL) s->ops->release(s, worker);
+}
 
 /* Zeroed vector memory [n_vector] placed by policy: near worker's node, or (DROVE_SYNC_SHARED)
  * interleaved; NULL without memory. */

@@ -18,8 +18,6 @@
 
 #include <string.h>
 
-static const drove_sync_ops hogwild_copy, hogwild_live;
-
 typedef struct settings {
     enum { SHARED, COPY, LIVE } mode;
 } settings;
@@ -49,9 +47,11 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (copy && opt->layout != NULL)
         return drove__fail(DROVE_E_ARG, "hogwild:copy: expected parameters that are floats, found "
                                         "low-precision ones, which are changed in place");
-    if (live) s->ops = &hogwild_live;
-    if (copy) s->ops = &hogwild_copy;
-    return copy ? drove__sync_copies(s) : DROVE_OK;
+    if (live) s->needs |= DROVE_SYNC_LIVE;
+    if (!copy) return DROVE_OK;
+    s->needs &= ~(unsigned)DROVE_SYNC_TYPED;
+    s->live = NULL;
+    return drove__sync_copies(s);
 }
 
 static void fini(drove_sync *s)
@@ -77,12 +77,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return DROVE_OK;
 }
 
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s;
-    (void)worker;
-}
-
 /* Takes the next n numbers of updates; returns how many came before them.  The updates that
  * others published meanwhile are spread over the n. */
 static uint64_t count_updates(drove_sync *s, unsigned worker, uint64_t n, drove_publish_info *info)
@@ -102,7 +96,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static drove_params live_view(drove_sync *s, unsigned worker)
+static drove_params live_begin(drove_sync *s, unsigned worker)
 {
     s->worker[worker].version = atomic_load_explicit(&s->published, memory_order_relaxed);
     return shared(s);
@@ -142,71 +136,26 @@ static void leave(drove_sync *s, unsigned worker)
 
 static const char *const variants[] = {"hogwild", "hogwild:copy", "hogwild:live", NULL};
 
-static const char help[] =
-    "no protection: reads the shared vector in place; :copy copies it for each step; "
-    ":live writes while computing (sgd)";
-static const char not_ranks[] = "its workers step on one vector in shared memory";
-static const char source[] = "Niu et al., NIPS 2011; thesis section 3.1";
-
-static const drove_sync_ops hogwild_copy = {
-    .name = "hogwild",
-    .help = help,
-    .source = source,
-    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
-    .needs = DROVE_SYNC_RACY,
-    .variants = variants,
-    .keys = keys,
-    .not_ranks = not_ranks,
-    .init = init,
-    .fini = fini,
-    .acquire = acquire,
-    .release = release,
-    .publish = publish,
-    .peek = peek,
-    .restore = restore,
-    .leave = leave,
-};
-
-static const drove_sync_ops hogwild_live = {
-    .name = "hogwild",
-    .help = help,
-    .source = source,
-    .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
-    .needs = DROVE_SYNC_LIVE | DROVE_SYNC_TYPED | DROVE_SYNC_RACY,
-    .variants = variants,
-    .keys = keys,
-    .not_ranks = not_ranks,
-    .init = init,
-    .fini = fini,
-    .acquire = acquire,
-    .release = release,
-    .publish = publish,
-    .live = live_view,
-    .live_done = live_done,
-    .next_step = next_step,
-    .peek = peek,
-    .restore = restore,
-    .leave = leave,
-};
+static const drove_sync_live_ops live = {.begin = live_begin,
+                                         .done = live_done,
+                                         .next_step = next_step};
 
 const drove_sync_ops drove__sync_hogwild = {
     .name = "hogwild",
-    .help = help,
-    .source = source,
+    .help = "no protection: reads the shared vector in place; :copy copies it for each step; "
+            ":live writes while computing (sgd)",
+    .source = "Niu et al., NIPS 2011; thesis section 3.1",
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_TYPED | DROVE_SYNC_RACY,
     .variants = variants,
     .keys = keys,
-    .not_ranks = not_ranks,
     .init = init,
     .fini = fini,
     .acquire = acquire,
-    .release = release,
     .publish = publish,
-    .live = live_view,
-    .live_done = live_done,
-    .next_step = next_step,
     .peek = peek,
     .restore = restore,
     .leave = leave,
+    .places = &drove__sync_one_vector,
+    .live = &live,
 };

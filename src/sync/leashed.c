@@ -365,6 +365,8 @@ static void leave(drove_sync *s, unsigned worker)
 
 static const char *const variants[] = {"leashed:0", "leashed:1", "leashed:inf", NULL};
 
+static const drove_sync_replay_ops replay = {.retry = retry};
+
 const drove_sync_ops drove__sync_leashed = {
     .name = "leashed",
     .help =
@@ -375,7 +377,6 @@ const drove_sync_ops drove__sync_leashed = {
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .keys = keys,
-    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,
@@ -384,6 +385,7 @@ const drove_sync_ops drove__sync_leashed = {
     .peek = peek,
     .restore = restore,
     .leave = leave,
+    .places = &drove__sync_one_vector,
     .gradient = gradient,
-    .retry = retry,
+    .replay = &replay,
 };

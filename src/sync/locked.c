@@ -39,12 +39,6 @@ drove_status drove__locked_acquire(drove_sync *s, unsigned worker, drove_view *v
     return DROVE_OK;
 }
 
-void drove__locked_release(drove_sync *s, unsigned worker)
-{
-    (void)s; /* the view is a private copy */
-    (void)worker;
-}
-
 drove_status drove__locked_publish(drove_sync *s, unsigned worker, const drove_step *step,
                                    drove_publish_info *info)
 {

@@ -33,7 +33,6 @@ drove_status drove__locked_init(drove_sync *s, drove_locked *l, const drove_para
 /* Slots of drove_sync_ops. */
 void         drove__locked_fini(drove_sync *s);
 drove_status drove__locked_acquire(drove_sync *s, unsigned worker, drove_view *view);
-void         drove__locked_release(drove_sync *s, unsigned worker);
 drove_status drove__locked_publish(drove_sync *s, unsigned worker, const drove_step *step,
                                    drove_publish_info *info);
 drove_params drove__locked_peek(drove_sync *s);

@@ -73,8 +73,6 @@ typedef struct replicas_impl {
     _Atomic unsigned taken DROVE_ALIGNED_CACHE_LINE; /* the centre: by worker taken - 1; 0: free */
 } replicas_impl;
 
-static const drove_sync_ops replicas_sum, replicas_node;
-
 /* ---- setting up ---- */
 
 typedef struct settings {
@@ -182,8 +180,12 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     p->share = set.is_sum ? 1.0f : 1.0f / (float)p->n_replicas;
     start_together(s, 0);
     if (p->n_replicas > 1) s->most_steps = p->period;
-    if (set.by_node) s->ops = &replicas_node;
-    else if (set.is_sum) s->ops = &replicas_sum;
+    if (set.by_node) { /* a node's workers race on their replica */
+        s->promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL;
+        s->needs |= DROVE_SYNC_RACY;
+    } else if (set.is_sum) { /* a mean counts a step in part */
+        s->promises |= DROVE_SYNC_NO_LOSS;
+    }
     return DROVE_OK;
 }
 
@@ -294,12 +296,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return DROVE_OK;
 }
 
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s;
-    (void)worker;
-}
-
 /* Counts the worker's next n steps; *lacks: updates published before them that were not in the
  * view.  Returns the replica's steps before them. */
 static uint64_t count_steps(drove_sync *s, unsigned worker, uint64_t n, uint64_t *lacks)
@@ -327,7 +323,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static drove_params live(drove_sync *s, unsigned worker)
+static drove_params live_begin(drove_sync *s, unsigned worker)
 {
     member *me = s->worker[worker].own;
     /* Relaxed: own as a number only; contained follows it and orders. */
@@ -423,24 +419,28 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
 static const char *const variants[] = {"replicas", "replicas:core?period=5&merge=sum",
                                        "replicas:node", NULL};
 
-#define REPLICAS_TABLE(kept, fact)                                                                 \
-    .name = "replicas",                                                                            \
-    .help = "a copy for each core, or :node, that meet every ?period=N steps; ?merge=mean "        \
-            "(default; N 256) or sum (N 16)",                                                      \
-    .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016",                                     \
-    .promises = (kept) | DROVE_SYNC_SEQUENTIAL,                                                    \
-    .needs = DROVE_SYNC_TYPED | DROVE_SYNC_OWN_VECTOR | (fact), .variants = variants,              \
-    .keys = keys, .not_ranks = "its replicas meet in shared memory", .init = init, .fini = fini,   \
-    .acquire = acquire, .release = release, .publish = publish, .live = live,                      \
-    .live_done = live_done, .next_step = next_step, .peek = peek, .restore = restore,              \
-    .leave = leave
+static const drove_sync_places places = {.not_ranks = "its replicas meet in shared memory"};
+static const drove_sync_live_ops live = {.begin = live_begin,
+                                         .done = live_done,
+                                         .next_step = next_step};
 
-/* A mean counts a step in part; a node's workers race on their replica. */
-static const drove_sync_ops replicas_sum = {
-    REPLICAS_TABLE(
-        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_ORDERED, 0),
-};
-static const drove_sync_ops replicas_node = {REPLICAS_TABLE(DROVE_SYNC_LOCK_FREE, DROVE_SYNC_RACY)};
 const drove_sync_ops drove__sync_replicas = {
-    REPLICAS_TABLE(DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_ORDERED, 0),
+    .name = "replicas",
+    .help = "a copy for each core, or :node, that meet every ?period=N steps; ?merge=mean "
+            "(default; N 256) or sum (N 16)",
+    .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016",
+    .promises =
+        DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_ORDERED | DROVE_SYNC_SEQUENTIAL,
+    .needs = DROVE_SYNC_TYPED | DROVE_SYNC_OWN_VECTOR,
+    .variants = variants,
+    .keys = keys,
+    .init = init,
+    .fini = fini,
+    .acquire = acquire,
+    .publish = publish,
+    .peek = peek,
+    .restore = restore,
+    .leave = leave,
+    .places = &places,
+    .live = &live,
 };

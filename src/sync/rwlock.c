@@ -73,6 +73,11 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
 
 static const char *const variants[] = {"rwlock", "rwlock?prefer=writers", NULL};
 
+static const drove_sync_places places = {
+    .not_procs = "the C library's read-write lock stays locked when a process that holds it ends",
+    .not_ranks = "its workers step on one vector in shared memory",
+};
+
 const drove_sync_ops drove__sync_rwlock = {
     .name = "rwlock",
     .help = "asynchronous SGD under a POSIX read-write lock; ?prefer=readers (default) or writers",
@@ -82,13 +87,11 @@ const drove_sync_ops drove__sync_rwlock = {
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .keys = keys,
-    .not_procs = "the C library's read-write lock stays locked when a process that holds it ends",
-    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = drove__locked_fini,
     .acquire = drove__locked_acquire,
-    .release = drove__locked_release,
     .publish = drove__locked_publish,
     .peek = drove__locked_peek,
     .restore = drove__locked_restore,
+    .places = &places,
 };

@@ -40,12 +40,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return DROVE_OK;
 }
 
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s;
-    (void)worker;
-}
-
 static void count_updates(drove_sync *s, uint64_t n, drove_publish_info *info)
 {
     atomic_store_explicit(&s->published, n_published(s) + n, memory_order_relaxed);
@@ -62,7 +56,7 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
-static drove_params live(drove_sync *s, unsigned worker)
+static drove_params live_begin(drove_sync *s, unsigned worker)
 {
     (void)worker;
     return vector_of(s);
@@ -96,6 +90,11 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
 
 static const char *const variants[] = {"sequential", NULL};
 
+static const drove_sync_places places = {.not_ranks = "it has one worker"};
+static const drove_sync_live_ops live = {.begin = live_begin,
+                                         .done = live_done,
+                                         .next_step = next_step};
+
 const drove_sync_ops drove__sync_sequential = {
     .name = "sequential",
     .help = "plain SGD with one worker",
@@ -104,15 +103,12 @@ const drove_sync_ops drove__sync_sequential = {
                 DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_ONE | DROVE_SYNC_TYPED,
     .variants = variants,
-    .not_ranks = "it has one worker",
     .init = init,
     .fini = fini,
     .acquire = acquire,
-    .release = release,
     .publish = publish,
-    .live = live,
-    .live_done = live_done,
-    .next_step = next_step,
     .peek = peek,
     .restore = restore,
+    .places = &places,
+    .live = &live,
 };

@@ -90,12 +90,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return DROVE_OK;
 }
 
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s; /* the view is a private copy */
-    (void)worker;
-}
-
 /* Caller holds the mutex. */
 static void contribute(drove_sync *s, const drove_step *step, uint64_t staleness)
 {
@@ -233,14 +227,13 @@ const drove_sync_ops drove__sync_softsync = {
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .keys = keys,
-    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,
-    .release = release,
     .publish = publish,
     .peek = peek,
     .tensors = tensors,
     .restore = restore,
     .leave = leave,
+    .places = &drove__sync_one_vector,
 };

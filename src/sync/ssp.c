@@ -130,12 +130,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return DROVE_OK;
 }
 
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s; /* the view is a private copy */
-    (void)worker;
-}
-
 /* Caller holds the mutex. */
 static void advance(drove_sync *s, unsigned worker)
 {
@@ -216,15 +210,14 @@ const drove_sync_ops drove__sync_ssp = {
     .needs = DROVE_SYNC_BACKOFF,
     .variants = variants,
     .keys = keys,
-    .batches = "rounds",
-    .not_ranks = "its workers step on one vector in shared memory",
     .init = init,
     .fini = fini,
     .acquire = acquire,
-    .release = release,
     .publish = publish,
     .peek = peek,
     .restore = restore,
+    .batches = "rounds",
     .stop = stop,
     .leave = leave,
+    .places = &drove__sync_one_vector,
 };

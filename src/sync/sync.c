@@ -163,12 +163,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return DROVE_OK;
 }
 
-static void release(drove_sync *s, unsigned worker)
-{
-    (void)s; /* nobody writes the vector before this worker publishes */
-    (void)worker;
-}
-
 /* Largest power of 2 below n >= 2: the tree in which accum/ and cluster/ add, too. */
 static unsigned split(unsigned n)
 {
@@ -264,6 +258,10 @@ static void stop(drove_sync *s)
 
 static const char *const variants[] = {"sync", NULL};
 
+static const drove_sync_places places = {
+    .not_ranks = "its workers step on one vector in shared memory (allreduce: the same over ranks)",
+};
+
 const drove_sync_ops drove__sync_sync = {
     .name = "sync",
     .help = "synchronous SGD: each update is the mean of one step from every worker",
@@ -272,14 +270,13 @@ const drove_sync_ops drove__sync_sync = {
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_DENSE,
     .variants = variants,
-    .batches = "rounds",
-    .not_ranks = "its workers step on one vector in shared memory (allreduce: the same over ranks)",
     .init = init,
     .fini = fini,
     .acquire = acquire,
-    .release = release,
     .publish = publish,
     .peek = peek,
     .restore = restore,
+    .batches = "rounds",
     .stop = stop,
+    .places = &places,
 };

@@ -67,7 +67,8 @@ static void hear(drove_workers *workers, drove_state *state, const parked *all)
     for (unsigned i = 0; i < workers->plan.n_workers; i++) {
         drove_worker *w = &workers->loop->worker[i];
         if (all[i].next > next) next = all[i].next;
-        if (from->ops->hear != NULL) from->ops->hear(from, i, all[i].next);
+        if (from->ops->ranks != NULL && from->ops->ranks->hear != NULL)
+            from->ops->ranks->hear(from, i, all[i].next);
         if (all[i].train_ns > train_ns) train_ns = all[i].train_ns; /* the last to park */
         if (all[i].is_nonfinite) atomic_store(&workers->loop->nonfinite, 1);
         if (workers->ranks.signal_number == 0) workers->ranks.signal_number = all[i].signal_number;
@@ -106,8 +107,7 @@ drove_status drove__ranks_parked(drove_workers *workers, drove_state *state)
         const drove_source *from = workers->loop->source;
         parked *own = &mine[i];
         memset(own, 0, sizeof *own);
-        own->next =
-            from->ops->begun != NULL ? from->ops->begun(from, number) : atomic_load(&from->next);
+        own->next = drove__source_begun(from, number);
         own->train_ns = state->standing.train_ns;
         own->own_steps = w->optim.t;
         own->is_nonfinite = atomic_load(&workers->loop->nonfinite);

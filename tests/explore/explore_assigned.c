@@ -22,7 +22,7 @@ static void work(void *argument)
     drove_task task;
     while (s->ops->next(s, worker, true, &task)) {
         for (uint64_t i = task.first; i < task.first + task.n_rows; i++) run.n_times[i]++;
-        if (!s->ops->accepts(s, worker)) continue;
+        if (!s->ops->coordinator->accepts(s, worker)) continue;
         s->ops->done(s, worker, &task, 1);
     }
 }
@@ -72,7 +72,7 @@ static void assigned(unsigned n_workers, bool are_devices, unsigned n_rows, unsi
     run.n_times = calloc(n_rows, sizeof *run.n_times);
     s->ops->open(s, n_rows, UINT64_MAX);
     for (unsigned w = 0; w < n_workers; w++) explore_spawn(work, (void *)(uintptr_t)w);
-    s->ops->serve(s);
+    s->ops->coordinator->serve(s);
     explore_join_all();
     for (unsigned i = 0; i < n_rows; i++) explore_check(run.n_times[i] == 1, "each row once");
     uint64_t n_updates = 0;

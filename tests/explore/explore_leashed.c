@@ -31,7 +31,7 @@ static void step(unsigned worker)
         step.value = lent;
     }
     explore_check(view.vector[0] == -(float)view.version, "a view stays as it is");
-    s->ops->release(s, worker);
+    drove__sync_release(s, worker);
     s->ops->publish(s, worker, &step, &info);
     run.n_dropped[worker] += info.dropped;
     run.n_done[worker]++;

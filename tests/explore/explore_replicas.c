@@ -50,7 +50,7 @@ static void work(void *argument)
         s->ops->acquire(s, worker, &view);
         explore_check(run.has_mates || drove__racy_load(view.vector) == -(float)view.version,
                       "a view is what its version says");
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         s->ops->publish(s, worker, &step, &info);
         explore_check(info.staleness < 100, "the staleness is not negative");
     }

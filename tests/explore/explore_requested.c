@@ -45,7 +45,8 @@ static void stop(drove_sync *s)
     explore_check(false, "no run is ended");
 }
 
-static const drove_sync_ops sync_ops = {.name = "asks", .ask = ask, .stop = stop};
+static const drove_sync_replica_ops asks = {.ask = ask};
+static const drove_sync_ops sync_ops = {.name = "asks", .replicas = &asks, .stop = stop};
 
 /* The ranks' exchange behind a stretch: all know the largest `next`. */
 static uint64_t meet(uint64_t next)

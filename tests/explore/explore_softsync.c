@@ -30,7 +30,7 @@ static void work(void *argument)
         explore_check(s->ops->acquire(s, worker, &view) == DROVE_OK, "a view is lent");
         explore_check(fabsf(view.vector[0] + (float)view.version) <= run.tolerance,
                       "a view is what its version says");
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         explore_check(s->ops->publish(s, worker, &step, &info) == DROVE_OK, "published");
         atomic_fetch_add_explicit(&run.n_made, 1, memory_order_relaxed);
         if (info.updated) atomic_fetch_add_explicit(&run.n_updated, 1, memory_order_relaxed);

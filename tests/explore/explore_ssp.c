@@ -31,7 +31,7 @@ static void work(void *argument)
                       "a view is what its version says");
         explore_check(run.is_killed || view.version >= i * s->n_workers,
                       "nobody runs ahead (bound 0)");
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) return;
     }
 }

@@ -27,7 +27,7 @@ static void work(void *argument)
         explore_check(view.version == r, "the version is the round");
         for (unsigned i = 0; i < N; i += 16)
             explore_check(view.vector[i] == -(float)r, "a view is what its version says");
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) return;
         run.n_done[worker]++;
     }

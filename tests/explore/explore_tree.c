@@ -36,8 +36,8 @@ static float gradient_of(unsigned worker)
 static bool update_device(unsigned worker)
 {
     drove_sum sum;
-    if (!run.s->ops->next_sum(run.s, worker, true, &sum)) return false;
-    run.s->ops->replica(run.s, worker)[0] -= sum.value[sum.offset];
+    if (!run.s->ops->slices->next_sum(run.s, worker, true, &sum)) return false;
+    run.s->ops->replicas->vector(run.s, worker)[0] -= sum.value[sum.offset];
     return true;
 }
 
@@ -51,12 +51,12 @@ static void work(void *argument)
         if (s->ops->acquire(s, worker, &view) != DROVE_OK) break;
         float wanted = -(float)(i * s->n_workers);
         explore_check(fabsf(view.vector[0] - wanted) < 1e-5f, "all updates by the mean, no other");
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         float *g = s->ops->gradient(s, worker);
         const drove_step step = {.value = g, .eta = 1.0f};
         g[0] = gradient_of(worker);
         if (run.is_resident[worker]) {
-            (void)s->ops->layer_ready(s, worker, 0, N, g, 1.0f);
+            (void)s->ops->slices->ready(s, worker, 0, N, g, 1.0f);
             if (!update_device(worker)) break;
         }
         if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) break;
@@ -92,7 +92,7 @@ static void steps(unsigned n_workers, unsigned n_steps, bool is_resident, bool i
     explore_join_all();
     if (is_stopped) return;
     explore_check(atomic_load(&run.s->published) == n_steps, "all updates are made");
-    explore_check(run.s->ops->parked(run.s) == DROVE_OK, "all workers have the same");
+    explore_check(drove__sync_parked(run.s) == DROVE_OK, "all workers have the same");
 }
 
 static void two_workers(void)

@@ -64,7 +64,7 @@ static void bring(rig *r, field *f, unsigned worker, const drove_span *p, float 
     const bool at_end = r->spec.n_args > 0 && strcmp(r->spec.arg[0], "at-end") == 0;
     const uint64_t begin_ns = drove__now_ns();
     const uint64_t added_ns =
-        r->sync->ops->layer_ready(r->sync, worker, p->offset, p->length, g, eta_of(f, worker));
+        r->sync->ops->slices->ready(r->sync, worker, p->offset, p->length, g, eta_of(f, worker));
     if (added_ns > (at_end ? 0 : drove__now_ns() - begin_ns)) atomic_fetch_add(&f->n_wrong, 1);
 }
 
@@ -84,7 +84,7 @@ static drove_status one_step(rig *r, field *f, unsigned worker, unsigned step, d
             rest_us((unsigned)drove__rng_below(rng, 200));
         bring(r, f, worker, p, g);
     }
-    s->ops->release(s, worker);
+    drove__sync_release(s, worker);
     const drove_step of = {.value = g, .eta = eta_of(f, worker) * (float)s->n_workers};
     const uint64_t begin_ns = drove__now_ns();
     DROVE_TRY(s->ops->publish(s, worker, &of, &info));
@@ -121,7 +121,7 @@ static void check(rig *r, field *f, double share)
             for (unsigned w = 0; w < n_workers; w++) want -= share * value_at(i, w, step);
         if ((double)theta[i] != want) atomic_fetch_add(&f->n_wrong, 1);
     }
-    if (r->sync->ops->parked(r->sync) != DROVE_OK) atomic_fetch_add(&f->n_unequal, 1);
+    if (drove__sync_parked(r->sync) != DROVE_OK) atomic_fetch_add(&f->n_unequal, 1);
 }
 
 static drove_status try_rig(rig *r, const field *f, const char *variant, unsigned n_workers,
@@ -230,7 +230,7 @@ TEST(workers_have_the_velocity)
                 assert_true(view.vector[i] == -1.25f - 1.875f - 2.1875f);
                 assert_true(view.vector[N_AHEAD + i] == -2.1875f);
             }
-            r.sync->ops->release(r.sync, w);
+            drove__sync_release(r.sync, w);
         }
         rig_fini(&r);
     }
@@ -283,7 +283,7 @@ static void publish_far_numbers(rig *r, unsigned worker, void *arg)
     drove_status status = s->ops->acquire(s, worker, &view);
     float *g = s->ops->gradient(s, worker);
     for (size_t i = 0; i < f->n; i++) g[i] = values[worker];
-    s->ops->release(s, worker);
+    drove__sync_release(s, worker);
     const drove_step of = {.value = g, .eta = 4.0f};
     if (status == DROVE_OK) status = s->ops->publish(s, worker, &of, &info);
     if (status != DROVE_OK) atomic_fetch_add(&f->n_failed, 1);

@@ -51,10 +51,10 @@ static drove_status update_device(player *me, float eta)
     float mean[N];
     for (unsigned i = 0; i < PARTS; i++) {
         drove_sum sum;
-        if (!s->ops->next_sum(s, me->worker, true, &sum)) return DROVE_E_SYSTEM;
+        if (!s->ops->slices->next_sum(s, me->worker, true, &sum)) return DROVE_E_SYSTEM;
         memcpy(mean + sum.offset, sum.value + sum.offset, sum.length * sizeof(float));
     }
-    float *theta = s->ops->replica(s, me->worker);
+    float *theta = s->ops->replicas->vector(s, me->worker);
     const drove_step step = {.value = mean, .eta = eta};
     drove__optim_apply(s->optim, &step, 0, 1, 0, N, theta, theta);
     return DROVE_OK;
@@ -71,8 +71,8 @@ static drove_status one_step(player *me, unsigned number)
     float *g = s->ops->gradient(s, me->worker);
     fill_gradient(g, me->worker, number);
     for (unsigned i = PARTS; i-- > 0;)
-        (void)s->ops->layer_ready(s, me->worker, part[i].offset, part[i].length, g, eta);
-    s->ops->release(s, me->worker);
+        (void)s->ops->slices->ready(s, me->worker, part[i].offset, part[i].length, g, eta);
+    drove__sync_release(s, me->worker);
     if (me->is_resident) DROVE_TRY(update_device(me, eta));
     const drove_step step = {.value = g, .eta = eta};
     return s->ops->publish(s, me->worker, &step, &info);
@@ -139,7 +139,7 @@ static void by_threads(const char *variant, unsigned n, const char *rule, const 
     for (unsigned w = 0; w < n; w++) start(&all[w]);
     for (unsigned w = 0; w < n; w++) pthread_join(all[w].thread, NULL);
     for (unsigned w = 0; w < n; w++) assert_int_equal(all[w].status, DROVE_OK);
-    assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
+    assert_int_equal(drove__sync_parked(r.sync), DROVE_OK);
     memcpy(result, r.sync->ops->peek(r.sync).theta, N * sizeof *result);
     rig_fini(&r);
 }
@@ -167,7 +167,7 @@ static void *open_rank(void *argument)
 static void *park_rank(void *argument)
 {
     player *me = argument;
-    me->status = me->r->sync->ops->parked(me->r->sync);
+    me->status = drove__sync_parked(me->r->sync);
     return NULL;
 }
 
@@ -290,7 +290,7 @@ TEST(processes_give_the_bits_of_threads)
                 assert_int_equal(waitpid(child[w], &status, 0), child[w]);
                 assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
             }
-            assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
+            assert_int_equal(drove__sync_parked(r.sync), DROVE_OK);
             assert_int_equal(atomic_load(&r.sync->published), STEPS);
             compare(&r, expected, *v, n);
             rig_fini(&r);

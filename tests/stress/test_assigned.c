@@ -154,7 +154,8 @@ static bool fails(source_rig *rig, unsigned w, const drove_task *task)
     if (w != FIRST_DEVICE) leave_some(rig, w);
     if (w != FIRST_DEVICE || rig->n_by[w] < 5) return true;
     (void)drove__fail(DROVE_E_SYSTEM, "it burns");
-    assert_true((rig->source.ops->fail)(&rig->source, w)); /* cmocka has a macro fail */
+    assert_true(
+        (rig->source.ops->coordinator->failed)(&rig->source, w)); /* cmocka has a macro fail */
     return false;
 }
 
@@ -180,7 +181,7 @@ static void lose_a_device(source_work_fn *work, double timeout_s, const char *wh
         for (uint64_t limit = POSITIONS / 2; limit <= POSITIONS; limit += POSITIONS / 2) {
             source_rig_train(&rig, limit);
             source_rig_check(&rig, limit);
-            assert_int_equal(rig.source.ops->check(&rig.source), DROVE_OK);
+            assert_int_equal(rig.source.ops->coordinator->check(&rig.source), DROVE_OK);
         }
         check_counts(&rig, POSITIONS);
         drove__assigned_facts(&rig.source, FIRST_DEVICE_GROUP, &facts);
@@ -208,7 +209,8 @@ static bool all_fail(source_rig *rig, unsigned w, const drove_task *task)
     (void)task;
     if (rig->n_by[w] < 5 + w) return true;
     (void)drove__fail(DROVE_E_SYSTEM, "it burns");
-    assert_true((rig->source.ops->fail)(&rig->source, w)); /* cmocka has a macro fail */
+    assert_true(
+        (rig->source.ops->coordinator->failed)(&rig->source, w)); /* cmocka has a macro fail */
     return false;
 }
 
@@ -222,7 +224,7 @@ TEST(nobody_is_left)
     source_rig_open(&rig, &setup, POSITIONS);
     rig.work = all_fail;
     source_rig_train(&rig, POSITIONS);
-    assert_int_equal(rig.source.ops->check(&rig.source), DROVE_E_SYSTEM);
+    assert_int_equal(rig.source.ops->coordinator->check(&rig.source), DROVE_E_SYSTEM);
     assert_non_null(strstr(drove_error_text(), "no worker is left of 2: the last one said: it bu"));
     assert_true(rig.source.ops->has_undone(&rig.source, UINT64_MAX));
     for (uint64_t i = 0; i < POSITIONS; i++) assert_true(rig.times[i] <= 1);

@@ -59,7 +59,7 @@ static void add_integers(rig *r, unsigned worker, void *arg)
             break;
         }
         if (!is_even(view.vector)) atomic_fetch_add(&c->n_torn, 1);
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         if (s->ops->publish(s, worker, &made, &info) != DROVE_OK) {
             atomic_fetch_add(&c->n_failed, 1);
             break;
@@ -142,7 +142,8 @@ static double missing(const rig *r, const crowd *c)
     double most = 0.0;
     for (unsigned j = 0; j < N; j++) {
         double sum = (double)r->sync->ops->peek(r->sync).theta[j];
-        for (unsigned i = 0; i < T; i++) sum += (double)r->sync->ops->replica(r->sync, i)[j];
+        for (unsigned i = 0; i < T; i++)
+            sum += (double)r->sync->ops->replicas->vector(r->sync, i)[j];
         most = fmax(most, fabs(sum + total(c)));
     }
     return most / total(c);

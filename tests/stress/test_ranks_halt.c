@@ -116,7 +116,7 @@ static drove_status take_batch(rank *r, moment when)
     DROVE_TRY(s->ops->acquire(s, r->index, &view));
     float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, r->index) : NULL;
     if (lent != NULL) step.value = memcpy(lent, gradient, sizeof gradient);
-    s->ops->release(s, r->index);
+    drove__sync_release(s, r->index);
     wish(r, when == BEFORE_PUBLISH);
     DROVE_TRY(s->ops->publish(s, r->index, &step, &info));
     wish(r, when == BEHIND_PUBLISH);
@@ -145,17 +145,17 @@ static drove_status park(rank *r)
 {
     drove_source *from = &r->source;
     drove_transport *t = r->transport;
-    uint64_t mine = from->ops->begun(from, r->index), all[RANKS], next = 0;
+    uint64_t mine = drove__source_begun(from, r->index), all[RANKS], next = 0;
     DROVE_TRY(t->ops->gather(t, &mine, sizeof mine, all));
     atomic_store(&t->halt_wished, 0);
     atomic_store(&t->halt_seen, 0);
     for (unsigned i = 0; i < RANKS; i++) {
-        from->ops->hear(from, i, all[i]);
+        from->ops->ranks->hear(from, i, all[i]);
         if (all[i] > next) next = all[i];
     }
     atomic_store(&from->next, (next + RANKS - 1) / RANKS * RANKS);
     DROVE_TRY(t->ops->gather(t, &mine, sizeof mine, all));
-    return r->sync->ops->parked != NULL ? r->sync->ops->parked(r->sync) : DROVE_OK;
+    return drove__sync_parked(r->sync);
 }
 
 static drove_status train_all(rank *r)

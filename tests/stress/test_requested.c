@@ -133,7 +133,7 @@ static drove_status compute(rank *r, const drove_task *task)
     float *g = s->ops->gradient(s, r->index);
     g[0] = -(float)task->n_rows;
     g[1] = 0.0f;
-    s->ops->release(s, r->index);
+    drove__sync_release(s, r->index);
     if (j->rest_us[r->index] > 0) rest_us(j->rest_us[r->index]);
     const drove_step step = {.value = g, .eta = 1.0f};
     DROVE_TRY(s->ops->publish(s, r->index, &step, &info));
@@ -187,7 +187,7 @@ static drove_status meet(rank *r, unsigned number)
     atomic_store(&r->source.next, next);
     r->next[number] = next;
     DROVE_TRY(t->ops->gather(t, &mine, sizeof mine, all));
-    return r->sync->ops->parked(r->sync);
+    return drove__sync_parked(r->sync);
 }
 
 static void *rank_main(void *argument)
@@ -340,7 +340,8 @@ static drove_status no_answer(drove_sync *s, unsigned worker, drove_question *qu
 
 TEST(wrong_methods_are_refused)
 {
-    const drove_sync_ops mute = {.name = "mute"}, deaf = {.name = "deaf", .ask = no_answer};
+    const drove_sync_replica_ops asks = {.ask = no_answer};
+    const drove_sync_ops mute = {.name = "mute"}, deaf = {.name = "deaf", .replicas = &asks};
     drove_sync sync = {.ops = &deaf};
     job j = {.spec = "hogbatch?merge=replace", .n = 2};
     rank r = {.job = &j, .sync = &sync};
@@ -388,7 +389,8 @@ TEST(wrong_answers_are_refused)
         {UNANSWERED, 0, 1, 0, 16, 16},
         {0, 0, 0, 0, 0, 0},
     };
-    const drove_sync_ops ops = {.name = "bad", .ask = answer_badly, .stop = count_stop};
+    const drove_sync_replica_ops asks = {.ask = answer_badly};
+    const drove_sync_ops ops = {.name = "bad", .replicas = &asks, .stop = count_stop};
     drove_sync sync = {.ops = &ops};
     job j = {.spec = "hogbatch", .n = 2};
     rank r = {.job = &j, .index = 1, .sync = &sync};

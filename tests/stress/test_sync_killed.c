@@ -72,7 +72,7 @@ static void check_sum(drove_sync *s, const char *variant)
 
 static void goes_on(const drove_sync_ops *ops, const char *variant)
 {
-    if (ops->not_procs != NULL || ops->leave == NULL) return;
+    if (drove__sync_places(ops)->not_procs != NULL || ops->leave == NULL) return;
     if ((ops->needs & (DROVE_SYNC_SPREAD | DROVE_SYNC_ONE)) != 0) return;
     drove_rng rng;
     drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);
@@ -85,7 +85,7 @@ static void goes_on(const drove_sync_ops *ops, const char *variant)
         start_all(&r, victim, child);
         kill_one(r.sync, child[victim], victim, (unsigned)drove__rng_below(&rng, 8000));
         all_others_finish(child, victim, variant);
-        if ((r.sync->ops->promises & DROVE_SYNC_NO_LOSS) != 0 &&
+        if ((r.sync->promises & DROVE_SYNC_NO_LOSS) != 0 &&
             (r.sync->needs & DROVE_SYNC_OWN_VECTOR) == 0)
             check_sum(r.sync, variant);
         rig_fini(&r);

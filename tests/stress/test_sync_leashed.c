@@ -51,7 +51,7 @@ static void hammer(rig *r, unsigned worker, void *arg)
             for (unsigned j = 0; j < N; j++) lent[j] = 1.0f;
             step.value = lent;
         }
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) mine->n_failed++;
         mine->n_dropped += info.dropped;
         mine->n_retries += info.attempts - 1;

@@ -44,7 +44,7 @@ static void count_in_views(rig *r, unsigned worker, void *arg)
         if (!is_all(view.vector, -(float)view.version)) atomic_fetch_add(&t->n_wrong, 1);
         if (i % 64 == worker) rest_us(50);
         if (!is_all(view.vector, -(float)view.version)) atomic_fetch_add(&t->n_wrong, 1);
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) atomic_fetch_add(&t->n_failed, 1);
     }
 }
@@ -62,7 +62,7 @@ TEST(a_view_is_as_many_steps_as_it_says)
         assert_int_equal(t.n_failed, 0);
         assert_int_equal(t.n_wrong, 0);
         assert_true(is_all(r.sync->ops->peek(r.sync).theta, -(float)(T * steps_of_each())));
-        assert_true((r.sync->ops->promises & DROVE_SYNC_NO_LOSS) != 0);
+        assert_true((r.sync->promises & DROVE_SYNC_NO_LOSS) != 0);
         rig_fini(&r);
     }
 }
@@ -77,9 +77,9 @@ static void take_turns(rig *r, unsigned worker, void *arg)
         drove_publish_info info;
         unsigned n = 1 + (done + worker) % 8;
         if (n > steps_of_each() - done) n = steps_of_each() - done;
-        float *theta = s->ops->live(s, worker).theta;
+        float *theta = s->live->begin(s, worker).theta;
         for (unsigned j = 0; j < N; j++) theta[j] += (float)n;
-        s->ops->live_done(s, worker, n, &info);
+        s->live->done(s, worker, n, &info);
         if (info.staleness > T * steps_of_each()) atomic_fetch_add(&t->n_wrong, 1);
         done += n;
     }
@@ -154,8 +154,8 @@ TEST(nodes_sum_whole_steps)
 static void store_late(rig *r, unsigned worker, float loaded)
 {
     drove_publish_info info;
-    r->sync->ops->live(r->sync, worker).theta[0] = loaded + 1.0f;
-    assert_int_equal(r->sync->ops->live_done(r->sync, worker, 1, &info), DROVE_OK);
+    r->sync->live->begin(r->sync, worker).theta[0] = loaded + 1.0f;
+    assert_int_equal(r->sync->live->done(r->sync, worker, 1, &info), DROVE_OK);
 }
 
 /* Element 0 of the centre, once all replicas have met. */

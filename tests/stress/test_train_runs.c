@@ -54,9 +54,9 @@ static void expect_every_example(const drove_options *opt)
  * methods are those of one rule. */
 static bool suits(const drove_sync_ops *ops, const char *rule, const char *place)
 {
-    const char *refused = ops->layer_ready != NULL || strcmp(ops->name, "tree") == 0 ? "worker"
-                          : (ops->needs & DROVE_SYNC_OWN_STATE) != 0                 ? "shared"
-                                                                                     : "none";
+    const char *refused = ops->slices != NULL                        ? "worker"
+                          : (ops->needs & DROVE_SYNC_OWN_STATE) != 0 ? "shared"
+                                                                     : "none";
     bool is_rule = (ops->needs & DROVE_SYNC_MOMENTUM) == 0 || strcmp(rule, "momentum") == 0;
     return is_rule && strcmp(place, refused) != 0;
 }

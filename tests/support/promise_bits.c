@@ -53,7 +53,7 @@ static void train_alone(rig *r, float *result)
         const drove_span *span = with_spans && spans_ok ? spans : NULL;
         drove__optim_prepare(r->optim, &own, view.vector, value, span,
                              span != NULL ? DROVE_COUNT(spans) : 0, 0.01f, &made);
-        s->ops->release(s, 0);
+        drove__sync_release(s, 0);
         assert_int_equal(s->ops->publish(s, 0, &made, &info), DROVE_OK);
         assert_int_equal(info.staleness, 0);
         assert_int_equal(info.attempts, 1);
@@ -133,7 +133,7 @@ static void train(rig *r, unsigned worker, void *arg)
         drove__rng_seed(&noise, 21, DROVE_RNG_TEST, (uint64_t)worker << 32 | t);
         for (unsigned j = 0; j < N; j++)
             g[j] = 0.3f * view.vector[j] - (float)drove__rng_normal(&noise);
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) atomic_fetch_add(&c->n_failed, 1);
     }
     drove__free(g);
@@ -144,7 +144,7 @@ static void run_training(rig *r, unsigned first, unsigned steps, bool is_delayed
     training c = {.first = first, .steps = steps, .is_delayed = is_delayed};
     run_workers(r, train, &c);
     assert_int_equal(c.n_failed, 0);
-    if (r->sync->ops->parked != NULL) assert_int_equal(r->sync->ops->parked(r->sync), DROVE_OK);
+    assert_int_equal(drove__sync_parked(r->sync), DROVE_OK);
 }
 
 /* The parameters of all, and each worker's own. */
@@ -154,8 +154,9 @@ static void expect_equal(rig *a, rig *b, const char *variant, const char *what)
     size_t n_bytes = x->n_vector * sizeof(float);
     if (memcmp(x->ops->peek(x).theta, y->ops->peek(y).theta, n_bytes) != 0)
         fail_msg("%s, %u workers: other bits %s", variant, x->n_workers, what);
-    for (unsigned i = 0; x->ops->replica != NULL && i < x->n_workers; i++)
-        if (memcmp(x->ops->replica(x, i), y->ops->replica(y, i), x->optim->n * sizeof(float)) != 0)
+    for (unsigned i = 0; x->ops->replicas != NULL && i < x->n_workers; i++)
+        if (memcmp(x->ops->replicas->vector(x, i), y->ops->replicas->vector(y, i),
+                   x->optim->n * sizeof(float)) != 0)
             fail_msg("%s, %u workers: worker %u has other bits %s", variant, x->n_workers, i, what);
     assert_int_equal(atomic_load(&x->published), atomic_load(&y->published));
 }

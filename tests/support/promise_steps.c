@@ -269,7 +269,7 @@ static void watch_views(rig *r, unsigned worker, void *arg)
         }
         mine->n_torn += !stays_whole(c, &view, before, i % 32 == worker);
         for (unsigned j = 0; j < N; j++) value[j] = 1.0f; /* publish may have used it */
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) {
             mine->n_failed++;
             break;

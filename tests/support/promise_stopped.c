@@ -69,7 +69,7 @@ static void *stop_in_the_middle(void *arg)
     if (s->ops->acquire(s, me->worker, &view) != DROVE_OK) atomic_fetch_add(&c->n_failed, 1);
     sem_post(&stopped);
     sem_wait(&go_on);
-    s->ops->release(s, me->worker);
+    drove__sync_release(s, me->worker);
     return NULL;
 }
 

@@ -91,15 +91,15 @@ drove_status take_step(rig *r, unsigned worker, const float *value, float eta, d
     drove_publish_info done = {0};
     drove_step step = {.value = value, .eta = eta};
     if ((s->needs & DROVE_SYNC_LIVE) != 0) {
-        float *theta = s->ops->live(s, worker).theta;
+        float *theta = s->live->begin(s, worker).theta;
         here = (drove_view){.vector = theta, .version = s->worker[worker].version};
         r->kernels.sgd_f32(theta, theta, value, r->optim->n, eta);
-        DROVE_TRY(s->ops->live_done(s, worker, 1, &done));
+        DROVE_TRY(s->live->done(s, worker, 1, &done));
     } else {
         DROVE_TRY(s->ops->acquire(s, worker, &here));
         float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, worker) : NULL;
         if (lent != NULL) step.value = memcpy(lent, value, r->optim->n * sizeof *lent);
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         DROVE_TRY(s->ops->publish(s, worker, &step, &done));
     }
     if (view != NULL) *view = here;

@@ -45,6 +45,8 @@ static void say(void *context, const char *line)
     (void)line;
 }
 
+static const drove_sync_replica_ops asking = {.ask = ask};
+
 void source_rig_open(source_rig *rig, const source_setup *setup, uint64_t n_numbers)
 {
     drove_spec spec;
@@ -64,7 +66,7 @@ void source_rig_open(source_rig *rig, const source_setup *setup, uint64_t n_numb
     assert_non_null(rig->times);
     rig->sync_ops = (drove_sync_ops){.name = "counting",
                                      .publish = count_publish,
-                                     .ask = ask,
+                                     .replicas = &asking,
                                      .exchange_pattern = s->exchange_pattern};
     rig->sync = (drove_sync){.ops = &rig->sync_ops, .n_workers = s->n_workers};
     assert_int_equal(drove__spec_parse(s->spec, &spec), DROVE_OK);
@@ -124,11 +126,12 @@ static bool finish_task(source_rig *rig, unsigned worker, const drove_task *task
     const drove_step step = {.eta = 1.0f};
     drove_publish_info info;
     if (s->publishes) {
-        if (s->ops->publish(s, worker, task, &step, &info) != DROVE_OK) return false;
+        if (s->ops->coordinator->publish(s, worker, task, &step, &info) != DROVE_OK) return false;
         count_task(rig, worker, task);
         return true;
     }
-    if (s->ops->accepts != NULL && !s->ops->accepts(s, worker)) return false;
+    const drove_source_coordinator_ops *c = s->ops->coordinator;
+    if (c != NULL && c->accepts != NULL && !c->accepts(s, worker)) return false;
     (void)count_publish(&rig->sync, worker, &step, &info);
     count_task(rig, worker, task);
     if (s->ops->done != NULL) s->ops->done(s, worker, task, 1);
@@ -151,10 +154,20 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
+static bool serves(const drove_source_ops *ops)
+{
+    return ops->coordinator != NULL && ops->coordinator->serve != NULL;
+}
+
+static bool bears_failures(const drove_source_ops *ops)
+{
+    return ops->coordinator != NULL && ops->coordinator->failed != NULL;
+}
+
 static void *service_main(void *argument)
 {
     drove_source *s = argument;
-    s->ops->serve(s);
+    s->ops->coordinator->serve(s);
     return NULL;
 }
 
@@ -162,7 +175,7 @@ static void *service_main(void *argument)
 static void leave_for_lost(source_rig *rig, const bool *was_lost)
 {
     drove_source *s = &rig->source;
-    if (s->ops->leave == NULL || s->ops->fail != NULL) return;
+    if (s->ops->leave == NULL || bears_failures(s->ops)) return;
     for (unsigned i = 0; i < s->n_workers; i++)
         if (atomic_load(&rig->is_lost[i]) && !was_lost[i]) s->ops->leave(s, i);
 }
@@ -179,9 +192,9 @@ void source_rig_train(source_rig *rig, uint64_t limit)
         was_lost[i] = atomic_load(&rig->is_lost[i]);
         assert_int_equal(pthread_create(&thread[i], NULL, worker_main, &all[i]), 0);
     }
-    if (s->ops->serve != NULL) assert_int_equal(pthread_create(&service, NULL, service_main, s), 0);
+    if (serves(s->ops)) assert_int_equal(pthread_create(&service, NULL, service_main, s), 0);
     for (unsigned i = 0; i < s->n_workers; i++) pthread_join(thread[i], NULL);
-    if (s->ops->serve != NULL) pthread_join(service, NULL);
+    if (serves(s->ops)) pthread_join(service, NULL);
     leave_for_lost(rig, was_lost);
     if (s->ops->settle != NULL) s->ops->settle(s);
 }
@@ -237,8 +250,8 @@ void source_halts_without_a_gap(const source_setup *setup)
             assert_true(next >= rig.halt_at || next >= NUMBERS - SOURCE_MOST_WORKERS);
             if (rig.source.width > 0) assert_int_equal(next % rig.source.width, 0);
             assert_int_equal(atomic_load(&rig.n_done), next);
-            for (unsigned w = 0; w < setup->n_workers && setup->ops->begun != NULL; w++)
-                assert_int_equal(setup->ops->begun(&rig.source, w), next);
+            for (unsigned w = 0; w < setup->n_workers; w++)
+                assert_int_equal(drove__source_begun(&rig.source, w), next);
             source_rig_check(&rig, next);
         }
         rig.halt_at = 0;
@@ -283,7 +296,7 @@ void source_never_waits_when_asked_not_to(const source_setup *setup)
     drove_task task;
     source_rig_open(&rig, setup, NUMBERS);
     drove_source *s = &rig.source;
-    if (s->ops->serve == NULL) {
+    if (!serves(s->ops)) {
         s->ops->open(s, 10, UINT64_MAX);
         while (s->ops->next(s, 0, false, &task)) count_task(&rig, 0, &task);
         assert_false(s->ops->next(s, 0, false, &task));

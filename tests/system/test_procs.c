@@ -116,7 +116,7 @@ static void no_child_is_left(void)
 
 static bool allows_procs(const drove_sync_ops *ops)
 {
-    return ops->not_procs == NULL;
+    return drove__sync_places(ops)->not_procs == NULL;
 }
 
 /* ---- what they compute ---- */

@@ -225,7 +225,7 @@ TEST(processes_repeat)
     for (const drove_sync_ops *const *row = drove__strategies; *row != NULL; row++) {
         for (const char *const *variant = (*row)->variants; *variant != NULL; variant++) {
             drove_options opt = recorded_run(*variant);
-            if (!can_be_recorded(*variant) || (*row)->not_procs != NULL) continue;
+            if (!can_be_recorded(*variant) || drove__sync_places(*row)->not_procs != NULL) continue;
             if (strstr(*variant, "order=") != NULL) continue; /* of threads alone */
             if ((*row)->needs & DROVE_SYNC_MOMENTUM) set(&opt, "rule", "momentum:0.9");
             set(&opt, "threads", "all");

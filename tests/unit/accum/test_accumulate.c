@@ -74,8 +74,8 @@ static void begin(rig *r, unsigned worker, float value)
 
 static uint64_t bring(rig *r, unsigned worker, unsigned part, float *g)
 {
-    return r->sync->ops->layer_ready(r->sync, worker, parts[part].offset, parts[part].length, g,
-                                     1.0f);
+    return r->sync->ops->slices->ready(r->sync, worker, parts[part].offset, parts[part].length, g,
+                                       1.0f);
 }
 
 static void bring_all(rig *r, unsigned worker)
@@ -92,14 +92,14 @@ static void publish(rig *r, unsigned worker)
 
 static void expect_replica(const rig *r, unsigned worker, float value)
 {
-    const float *theta = r->sync->ops->replica(r->sync, worker);
+    const float *theta = r->sync->ops->replicas->vector(r->sync, worker);
     for (size_t i = 0; i < N; i++) assert_true(theta[i] == value);
 }
 
 static void expect_sum(rig *r, unsigned worker, unsigned part, float value)
 {
     drove_sum sum;
-    assert_true(r->sync->ops->next_sum(r->sync, worker, false, &sum));
+    assert_true(r->sync->ops->slices->next_sum(r->sync, worker, false, &sum));
     assert_int_equal(sum.offset, parts[part].offset);
     assert_int_equal(sum.length, parts[part].length);
     for (size_t i = 0; i < sum.length; i++) assert_true(sum.value[sum.offset + i] == value);
@@ -108,7 +108,7 @@ static void expect_sum(rig *r, unsigned worker, unsigned part, float value)
 static void expect_no_sum(rig *r, unsigned worker)
 {
     drove_sum sum;
-    assert_false(r->sync->ops->next_sum(r->sync, worker, false, &sum));
+    assert_false(r->sync->ops->slices->next_sum(r->sync, worker, false, &sum));
 }
 
 /* ---- one process ---- */
@@ -241,7 +241,7 @@ TEST(copies_go_to_the_record_of_their_part)
     for (unsigned w = 0; w < 2; w++) {
         const drove_slice_copy copy = {.offset = 16, .begin_ns = 100, .end_ns = 300};
         last_track = 99;
-        r.sync->ops->note_copy(r.sync, w, &copy);
+        r.sync->ops->slices->note_copy(r.sync, w, &copy);
         assert_int_equal(last_track, w);
     }
     assert_true(drove__accum_facts(r.sync, &facts));
@@ -257,7 +257,7 @@ TEST(only_an_order_of_arrival_is_not_repeatable)
     for (unsigned i = 0; i < DROVE_COUNT(variants); i++) {
         rig r;
         open_rig(&r, variants[i], 2, NULL);
-        assert_int_equal((r.sync->ops->promises & DROVE_SYNC_REPEATABLE) != 0, i < 3);
+        assert_int_equal((r.sync->promises & DROVE_SYNC_REPEATABLE) != 0, i < 3);
         rig_fini(&r);
     }
 }
@@ -299,9 +299,10 @@ static void *member_main(void *argument)
     m->n_wrong += ops->acquire(m->r->sync, m->worker, &view) != DROVE_OK;
     for (size_t i = 0; i < N; i++) mine[i] = (float)(m->worker * 2 + 1) * (float)(i + 1);
     for (unsigned p = N_PARTS; m->has_parts && p-- > 0;)
-        (void)ops->layer_ready(m->r->sync, m->worker, parts[p].offset, parts[p].length, mine, 1.0f);
+        (void)ops->slices->ready(m->r->sync, m->worker, parts[p].offset, parts[p].length, mine,
+                                 1.0f);
     for (unsigned p = N_PARTS; m->is_resident && p-- > 0;) {
-        m->n_wrong += !ops->next_sum(m->r->sync, m->worker, true, &sum);
+        m->n_wrong += !ops->slices->next_sum(m->r->sync, m->worker, true, &sum);
         m->n_wrong += sum.offset != parts[p].offset || sum.length != parts[p].length;
         for (size_t i = sum.offset; i < sum.offset + sum.length; i++)
             m->n_wrong += sum.value[i] != 2.0f * (float)(i + 1); /* of 1 and 3 times i + 1 */
@@ -332,7 +333,7 @@ TEST(processes_take_the_mean_of_all)
             pthread_join(thread[w], NULL);
             assert_int_equal(m[w].n_wrong, 0);
             const float *g = r.sync->ops->gradient(r.sync, w),
-                        *theta = r.sync->ops->replica(r.sync, w);
+                        *theta = r.sync->ops->replicas->vector(r.sync, w);
             for (size_t i = 0; i < N; i++) {
                 assert_true(g[i] == 2.0f * (float)(i + 1)); /* the mean, where all reach it */
                 assert_true(theta[i] == (m[w].is_resident ? 0.0f : -2.0f * (float)(i + 1)));

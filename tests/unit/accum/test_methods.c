@@ -125,14 +125,15 @@ static void *member_main(void *argument)
         drove_publish_info info;
         float *g = t % 2 == 0 ? ops->gradient(s, m->index) : own;
         m->n_wrong += ops->acquire(s, m->index, &view) != DROVE_OK;
-        m->n_wrong += view.vector != ops->replica(s, m->index) || view.version != m->first + t;
+        m->n_wrong +=
+            view.vector != ops->replicas->vector(s, m->index) || view.version != m->first + t;
         for (size_t i = 0; i < N; i++) g[i] = gradient_of(m->index, t, i);
         uint64_t begin_ns = drove__now_ns();
         for (unsigned p = N_PARTS; m->by_layer && p-- > 0;)
-            (void)ops->layer_ready(s, m->index, parts[p].offset, parts[p].length, g,
-                                   eta_of(m->index));
+            (void)ops->slices->ready(s, m->index, parts[p].offset, parts[p].length, g,
+                                     eta_of(m->index));
         const drove_step step = {.value = g, .eta = eta_of(m->index)};
-        ops->release(s, m->index);
+        drove__sync_release(s, m->index);
         m->n_wrong += ops->publish(s, m->index, &step, &info) != DROVE_OK;
         check_info(m, &info, drove__now_ns() - begin_ns);
     }
@@ -151,7 +152,7 @@ static void run(rig *r, bool by_layer, uint64_t first)
         pthread_join(thread[w], NULL);
         assert_int_equal(m[w].n_wrong, 0);
     }
-    assert_int_equal(r->sync->ops->parked(r->sync), DROVE_OK);
+    assert_int_equal(drove__sync_parked(r->sync), DROVE_OK);
     assert_int_equal(atomic_load(&r->sync->published), first + STEPS);
 }
 
@@ -182,13 +183,13 @@ static void reference_step(reference *x, unsigned n_workers, unsigned t, bool ha
 static void compare(const rig *r, const reference *x, const char *what)
 {
     for (unsigned w = 0; w < r->sync->n_workers; w++) {
-        const float *theta = r->sync->ops->replica(r->sync, w);
+        const float *theta = r->sync->ops->replicas->vector(r->sync, w);
         for (size_t i = 0; i < N; i++)
             if (fabs((double)theta[i] - x->theta[i]) > 1e-4)
                 fail_msg("%s: worker %u, number %zu: expected %.9g, found %.9g", what, w, i,
                          x->theta[i], (double)theta[i]);
     }
-    assert_ptr_equal(r->sync->ops->peek(r->sync).theta, r->sync->ops->replica(r->sync, 0));
+    assert_ptr_equal(r->sync->ops->peek(r->sync).theta, r->sync->ops->replicas->vector(r->sync, 0));
 }
 
 TEST(all_follow_the_mean)
@@ -255,7 +256,7 @@ TEST(a_gradient_stays_where_it_is)
     for (size_t i = 0; i < N; i++) own[i] = 2.0f, slot[i] = 7.0f;
     assert_int_equal(two.ops->acquire(r.sync, 0, &view), DROVE_OK);
     for (unsigned p = N_PARTS; p-- > 0;)
-        (void)two.ops->layer_ready(r.sync, 0, parts[p].offset, parts[p].length, own, 1.0f);
+        (void)two.ops->slices->ready(r.sync, 0, parts[p].offset, parts[p].length, own, 1.0f);
     for (size_t i = 0; i < N; i++) assert_true(slot[i] == 7.0f);
     rig_fini(&r);
 }
@@ -275,8 +276,8 @@ TEST(a_step_that_was_given_up_is_forgotten)
         assert_int_equal(one.ops->acquire(r.sync, 0, &view), DROVE_OK);
         for (size_t i = 0; i < N; i++) g[i] = gradient_of(0, t, i);
         for (unsigned p = N_PARTS; p-- > 0;)
-            (void)one.ops->layer_ready(r.sync, 0, parts[p].offset, parts[p].length, g, 1.0f);
-        assert_true(one.ops->next_sum(r.sync, 0, true, &sum));
+            (void)one.ops->slices->ready(r.sync, 0, parts[p].offset, parts[p].length, g, 1.0f);
+        assert_true(one.ops->slices->next_sum(r.sync, 0, true, &sum));
         for (size_t i = 0; i < sum.length; i++)
             assert_true(sum.value[sum.offset + i] == gradient_of(0, t, sum.offset + i));
     }
@@ -296,9 +297,9 @@ TEST(a_replica_that_differs_is_found)
             drove_accum_facts facts;
             size_t at = w == 1 ? 0 : N - 1;
             open_rig(&r, &two[k], "sgd", false);
-            assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
-            r.sync->ops->replica(r.sync, w)[at] = 17.0f;
-            assert_int_equal(r.sync->ops->parked(r.sync), DROVE_E_SYSTEM);
+            assert_int_equal(drove__sync_parked(r.sync), DROVE_OK);
+            r.sync->ops->replicas->vector(r.sync, w)[at] = 17.0f;
+            assert_int_equal(drove__sync_parked(r.sync), DROVE_E_SYSTEM);
             snprintf(text, sizeof text,
                      "%s: expected equal parameters on all devices, found that number %zu of "
                      "device 0 is %.9g and of device %u 17",
@@ -414,7 +415,7 @@ static void *wait_alone(void *argument)
     drove_publish_info info;
     const drove_step step = {.value = s->ops->gradient(s, m->index), .eta = 1.0f};
     drove_status status = s->ops->acquire(s, m->index, &view);
-    if (status == DROVE_OK) s->ops->release(s, m->index);
+    if (status == DROVE_OK) drove__sync_release(s, m->index);
     atomic_store(&m->publishes, 1);
     if (status != DROVE_OK) return NULL;
     return s->ops->publish(s, m->index, &step, &info) == DROVE_E_SYSTEM ? argument : NULL;

@@ -54,7 +54,7 @@ static void take_sums(member *me, drove_sync *s, unsigned t)
 {
     for (unsigned p = N_PARTS; p-- > 0;) {
         drove_sum sum = {0};
-        me->n_wrong += !s->ops->next_sum(s, me->rank, true, &sum);
+        me->n_wrong += !s->ops->slices->next_sum(s, me->rank, true, &sum);
         me->n_wrong += sum.offset != parts[p].offset || sum.length != parts[p].length;
         for (size_t i = sum.offset; i < sum.offset + sum.length; i++)
             me->n_wrong += sum.value[i] != mean_of(i, t);
@@ -71,9 +71,9 @@ static void step(member *me, drove_sync *s, unsigned t)
     me->n_wrong += s->ops->acquire(s, me->rank, &view) != DROVE_OK || view.version != t;
     for (size_t i = 0; i < N; i++) g[i] = gradient_of(me->rank, i, t);
     for (unsigned p = N_PARTS; me->m->by_layer && p-- > 0;)
-        (void)s->ops->layer_ready(s, me->rank, parts[p].offset, parts[p].length, g, step.eta);
+        (void)s->ops->slices->ready(s, me->rank, parts[p].offset, parts[p].length, g, step.eta);
     if (is_resident) take_sums(me, s, t);
-    s->ops->release(s, me->rank);
+    drove__sync_release(s, me->rank);
     me->n_wrong += s->ops->publish(s, me->rank, &step, &info) != DROVE_OK;
     me->n_wrong += info.updated != (me->rank == 0) || info.attempts != 1;
     if (me->m->ops == &drove__accum_tree) me->n_wrong += info.messages == 0 || info.bytes == 0;
@@ -82,7 +82,7 @@ static void step(member *me, drove_sync *s, unsigned t)
 
 static void check(member *me, drove_sync *s)
 {
-    const float *theta = s->ops->replica(s, me->rank);
+    const float *theta = s->ops->replicas->vector(s, me->rank);
     drove_accum_facts facts;
     const bool is_resident = me->m->has_resident && me->rank == RESIDENT;
     me->n_wrong += s->ops->peek(s).theta != theta;
@@ -92,7 +92,7 @@ static void check(member *me, drove_sync *s)
         me->n_wrong += theta[i] != (is_resident ? 0.0f : expected);
     }
     me->n_wrong +=
-        (s->ops->parked(s) == DROVE_OK) == me->m->has_resident; /* residents lag behind */
+        (drove__sync_parked(s) == DROVE_OK) == me->m->has_resident; /* residents lag behind */
     me->n_wrong += !drove__accum_facts(s, &facts) || facts.n_devices != RANKS;
 }
 

@@ -91,7 +91,7 @@ TEST(a_transport_that_fails_is_told)
         assert_int_equal(status, methods[i].asks ? DROVE_E_SYSTEM : DROVE_OK);
         if (status == DROVE_OK) {
             n_gathers = 0;
-            assert_int_equal(r.sync->ops->parked(r.sync), DROVE_E_SYSTEM);
+            assert_int_equal(drove__sync_parked(r.sync), DROVE_E_SYSTEM);
             assert_int_equal(n_gathers, 1);
         } else {
             assert_null(r.sync);
@@ -112,7 +112,7 @@ TEST(a_step_says_why_its_exchange_has_failed)
     for (unsigned w = 0; w < HERE; w++) {
         drove_view view;
         assert_int_equal(r.sync->ops->acquire(r.sync, w, &view), DROVE_OK);
-        (void)r.sync->ops->layer_ready(r.sync, w, 0, N, g, 1.0f);
+        (void)r.sync->ops->slices->ready(r.sync, w, 0, N, g, 1.0f);
     }
     for (unsigned w = 0; w < HERE; w++) {
         drove_publish_info info;

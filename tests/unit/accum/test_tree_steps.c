@@ -98,12 +98,12 @@ static void take_sums(member *m)
     drove_sum sum = {0};
     for (unsigned p = m->n_parts; p-- > 0;) {
         const drove_span *part = m->n_parts == 1 ? &whole : &parts[p];
-        m->n_wrong += !ops->next_sum(m->r->sync, m->worker, true, &sum);
+        m->n_wrong += !ops->slices->next_sum(m->r->sync, m->worker, true, &sum);
         m->n_wrong += sum.offset != part->offset || sum.length != part->length;
         for (size_t i = sum.offset; i < sum.offset + sum.length; i++)
             m->n_wrong += sum.value[i] != m->mean * (float)(i + 1);
     }
-    m->n_wrong += ops->next_sum(m->r->sync, m->worker, true, &sum); /* all were given */
+    m->n_wrong += ops->slices->next_sum(m->r->sync, m->worker, true, &sum); /* all were given */
 }
 
 static void *step(void *argument)
@@ -117,10 +117,10 @@ static void *step(void *argument)
     m->n_wrong += s->ops->acquire(s, m->worker, &view) != DROVE_OK;
     for (size_t i = 0; i < N; i++) g[i] = m->value * (float)(i + 1);
     for (unsigned p = m->n_parts; m->by_layer && p-- > 0;) {
-        if (m->is_resident) m->n_wrong += s->ops->next_sum(s, m->worker, true, &sum);
-        m->n_wrong += s->ops->layer_ready(s, m->worker, 0, 1, g, 1.0f) != 0;
+        if (m->is_resident) m->n_wrong += s->ops->slices->next_sum(s, m->worker, true, &sum);
+        m->n_wrong += s->ops->slices->ready(s, m->worker, 0, 1, g, 1.0f) != 0;
     }
-    if (m->is_resident) m->n_wrong += s->ops->next_sum(s, m->worker, false, &sum);
+    if (m->is_resident) m->n_wrong += s->ops->slices->next_sum(s, m->worker, false, &sum);
     if (m->is_resident) take_sums(m);
     const drove_step published = {.value = g, .eta = 1.0f};
     m->n_wrong += s->ops->publish(s, m->worker, &published, &info) != DROVE_OK;
@@ -238,7 +238,8 @@ TEST(residents_get_the_mean_and_others_use_it)
             for (unsigned w = 0; w < x->n_workers; w++) {
                 const float mean = x->is_resident[w] ? 0.0f : -(float)(x->n_workers * t);
                 for (size_t i = 0; i < N; i++)
-                    assert_true(r.sync->ops->replica(r.sync, w)[i] == mean * (float)(i + 1));
+                    assert_true(r.sync->ops->replicas->vector(r.sync, w)[i] ==
+                                mean * (float)(i + 1));
             }
         }
         rig_fini(&r);
@@ -268,7 +269,7 @@ TEST(behind_a_restore_workers_wait_for_each_other)
         assert_int_equal(m[0].n_wrong + m[1].n_wrong, 0);
         assert_int_equal(atomic_load(&r.sync->published), 2);
         for (size_t i = 0; i < N; i++)
-            assert_true(r.sync->ops->replica(r.sync, 1)[i] == -2.0f * (float)(i + 1));
+            assert_true(r.sync->ops->replicas->vector(r.sync, 1)[i] == -2.0f * (float)(i + 1));
         rig_fini(&r);
     }
 }

@@ -40,7 +40,7 @@ TEST(each_part_has_its_time)
         drove_publish_info info;
         const drove_step step = {.value = gradient, .eta = 1.0f};
         assert_int_equal(s->ops->acquire(s, 0, &view), DROVE_OK);
-        s->ops->release(s, 0);
+        drove__sync_release(s, 0);
         assert_int_equal(s->ops->publish(s, 0, &step, &info), DROVE_OK);
         assert_int_equal(info.wait_ns, 0);
         assert_int_equal(info.exchange_ns, TICK_NS);

@@ -121,7 +121,7 @@ static void close_rig(rig *r)
 static void *serve(void *argument)
 {
     drove_source *s = argument;
-    s->ops->serve(s);
+    s->ops->coordinator->serve(s);
     return NULL;
 }
 
@@ -157,7 +157,7 @@ static drove_task expect_task(rig *r, unsigned worker, uint64_t first, uint64_t 
 
 static void done(rig *r, unsigned worker, const drove_task *task, uint64_t n_updates)
 {
-    assert_true(r->source.ops->accepts(&r->source, worker));
+    assert_true(r->source.ops->coordinator->accepts(&r->source, worker));
     r->source.ops->done(&r->source, worker, task, n_updates);
 }
 
@@ -234,7 +234,7 @@ TEST(threads_share_assignments)
     assert_int_equal(device.coord.n_updates, 2);
     assert_int_equal(busy_ns(&device), 0);
     assert_int_equal(r.n_said, 0);
-    assert_int_equal(r.source.ops->check(&r.source), DROVE_OK);
+    assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_OK);
     close_rig(&r);
 }
 
@@ -343,12 +343,15 @@ TEST(the_coordinator_publishes)
     begin(&r, 14, UINT64_MAX); /* one assignment each */
     const drove_task a = expect_task(&r, CORE_A, 0, 4), b = expect_task(&r, CORE_A, 4, 3),
                      c = expect_task(&r, DEVICE, 7, 7);
-    assert_int_equal(r.source.ops->publish(&r.source, CORE_A, &a, &step, &info), DROVE_OK);
+    assert_int_equal(r.source.ops->coordinator->publish(&r.source, CORE_A, &a, &step, &info),
+                     DROVE_OK);
     assert_int_equal(info.attempts, 1);
     assert_int_equal(r.n_published, 1);
-    assert_int_equal(r.source.ops->publish(&r.source, CORE_B, &b, &bad, &info), DROVE_E_NONFINITE);
+    assert_int_equal(r.source.ops->coordinator->publish(&r.source, CORE_B, &b, &bad, &info),
+                     DROVE_E_NONFINITE);
     assert_int_equal(info.attempts, 2);
-    assert_int_equal(r.source.ops->publish(&r.source, DEVICE, &c, &step, &info), DROVE_OK);
+    assert_int_equal(r.source.ops->coordinator->publish(&r.source, DEVICE, &c, &step, &info),
+                     DROVE_OK);
     assert_int_equal(info.attempts, 3);
     end(&r, 14);
     assert_int_equal(r.n_published, 3);
@@ -356,7 +359,8 @@ TEST(the_coordinator_publishes)
     assert_int_equal(facts(&r, OF_DEVICE).coord.n_updates, 1);
     begin(&r, 28, UINT64_MAX); /* the device's lock is free again */
     const drove_task d = expect_task(&r, DEVICE, 21, 7);
-    assert_int_equal(r.source.ops->publish(&r.source, DEVICE, &d, &step, &info), DROVE_OK);
+    assert_int_equal(r.source.ops->coordinator->publish(&r.source, DEVICE, &d, &step, &info),
+                     DROVE_OK);
     take(&r, CORE_A, 14, 4);
     take(&r, CORE_A, 18, 3);
     end(&r, 28);
@@ -374,18 +378,18 @@ static void expect_lost(rig *r, const char *reason)
 {
     char line[256];
     snprintf(line, sizeof line, "worker opencl:0 is lost, its batch goes to others: %s", reason);
-    assert_int_equal(r->source.ops->check(&r->source), DROVE_OK);
-    assert_int_equal(r->source.ops->check(&r->source), DROVE_OK); /* said once */
+    assert_int_equal(r->source.ops->coordinator->check(&r->source), DROVE_OK);
+    assert_int_equal(r->source.ops->coordinator->check(&r->source), DROVE_OK); /* said once */
     assert_int_equal(r->n_said, 1);
     assert_string_equal(r->said[0], line);
     assert_string_equal(facts(r, OF_DEVICE).lost, reason);
     assert_true(facts(r, OF_DEVICE).coord.is_lost);
     assert_null(facts(r, CORES).lost);
-    assert_false(r->source.ops->accepts(&r->source, DEVICE));
+    assert_false(r->source.ops->coordinator->accepts(&r->source, DEVICE));
     const drove_step step = {.eta = 0.5f};
     const drove_task task = {0};
     drove_publish_info info;
-    assert_int_equal(r->source.ops->publish(&r->source, DEVICE, &task, &step, &info),
+    assert_int_equal(r->source.ops->coordinator->publish(&r->source, DEVICE, &task, &step, &info),
                      DROVE_E_SYSTEM);
 }
 
@@ -404,9 +408,10 @@ TEST(what_a_failed_device_had_goes_to_others)
     begin(&r, 28, UINT64_MAX);
     (void)expect_task(&r, DEVICE, 14, 7);
     (void)drove__fail(DROVE_E_SYSTEM, "burnt");
-    assert_true((r.source.ops->fail)(&r.source, DEVICE));
+    assert_true((r.source.ops->coordinator->failed)(&r.source, DEVICE));
     (void)drove__fail(DROVE_E_SYSTEM, "again");
-    assert_true((r.source.ops->fail)(&r.source, DEVICE)); /* the first reason stays */
+    assert_true(
+        (r.source.ops->coordinator->failed)(&r.source, DEVICE)); /* the first reason stays */
     take_all(&r, 0, 28);
     end(&r, 28);
     expect_lost(&r, "burnt");
@@ -469,12 +474,13 @@ TEST(nobody_is_left)
     begin(&r, 35, UINT64_MAX);
     (void)expect_task(&r, CORE_A, 0, 4);
     (void)drove__fail(DROVE_E_SYSTEM, "device");
-    assert_true((r.source.ops->fail)(&r.source, DEVICE));
+    assert_true((r.source.ops->coordinator->failed)(&r.source, DEVICE));
     (void)drove__fail(DROVE_E_SYSTEM, "cores");
-    assert_false((r.source.ops->fail)(&r.source, CORE_B)); /* where cores fail, it is the run */
+    assert_false((r.source.ops->coordinator->failed)(&r.source,
+                                                     CORE_B)); /* where cores fail, it is the run */
     assert_false(r.source.ops->next(&r.source, CORE_A, true, &none));
     pthread_join(r.service, NULL);
-    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
+    assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(), "no worker is left of 2: the last one said: cores");
     assert_int_equal(r.n_said, 2);
     assert_true(r.source.ops->has_undone(&r.source, UINT64_MAX));
@@ -489,12 +495,12 @@ TEST(the_last_one_says_why)
     open_rig(&r, "hogbatch?tail=as-is");
     begin(&r, 35, UINT64_MAX);
     (void)drove__fail(DROVE_E_SYSTEM, "cores");
-    assert_false((r.source.ops->fail)(&r.source, CORE_A));
+    assert_false((r.source.ops->coordinator->failed)(&r.source, CORE_A));
     (void)drove__fail(DROVE_E_SYSTEM, "device");
-    assert_true((r.source.ops->fail)(&r.source, DEVICE));
+    assert_true((r.source.ops->coordinator->failed)(&r.source, DEVICE));
     pthread_join(r.service, NULL);
     assert_false(r.source.ops->next(&r.source, DEVICE, true, &none));
-    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
+    assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(), "no worker is left of 2: the last one said: device");
     close_rig(&r);
 
@@ -502,10 +508,10 @@ TEST(the_last_one_says_why)
     begin(&r, 21, UINT64_MAX);
     take_all(&r, 0, 14); /* the cores have nothing more in hand, the device has one batch */
     (void)drove__fail(DROVE_E_SYSTEM, "cores");
-    assert_false((r.source.ops->fail)(&r.source, CORE_A));
+    assert_false((r.source.ops->coordinator->failed)(&r.source, CORE_A));
     atomic_store(&time_ns, START_NS + 1000 * MS);
     pthread_join(r.service, NULL);
-    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
+    assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(),
                         "no worker is left of 2: the last one said: no answer for 1 s");
     assert_true(r.source.ops->has_undone(&r.source, UINT64_MAX)); /* one range */
@@ -514,13 +520,14 @@ TEST(the_last_one_says_why)
     open_rig(&r, "hogbatch?tail=as-is");
     (void)drove__fail(DROVE_E_SYSTEM, "cores");
     r.source.ops->leave(&r.source, CORE_B);
-    assert_int_equal(r.source.ops->check(&r.source), DROVE_OK);
+    assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_OK);
     (void)drove__fail(DROVE_E_SYSTEM, "device");
     r.source.ops->leave(&r.source, DEVICE);
-    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM); /* without a stretch */
+    assert_int_equal(r.source.ops->coordinator->check(&r.source),
+                     DROVE_E_SYSTEM); /* without a stretch */
     begin(&r, 14, UINT64_MAX);
     pthread_join(r.service, NULL);
-    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
+    assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(), "no worker is left of 2: the last one said: device");
     close_rig(&r);
 }
@@ -550,7 +557,7 @@ TEST(a_failure_wakes_a_waiting_worker)
     assert_int_equal(pthread_create(&waiting, NULL, wait_for_work, &r), 0);
     while (atomic_load(&second_word) == NULL) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     (void)drove__fail(DROVE_E_SYSTEM, "cores");
-    assert_false((r.source.ops->fail)(&r.source, CORE_B));
+    assert_false((r.source.ops->coordinator->failed)(&r.source, CORE_B));
     pthread_join(waiting, &got);
     assert_null(got);
     for (uint64_t first = 14; first < 28; first += 7) take(&r, DEVICE, first, 7);

@@ -32,7 +32,7 @@ static uint64_t publish(rig *r, unsigned worker, const float *value, float eta)
 {
     const drove_step step = {.value = value, .eta = eta};
     drove_publish_info info;
-    r->sync->ops->release(r->sync, worker);
+    drove__sync_release(r->sync, worker);
     assert_int_equal(r->sync->ops->publish(r->sync, worker, &step, &info), DROVE_OK);
     assert_int_equal(info.updated, 1);
     assert_int_equal(info.attempts, 1);
@@ -124,12 +124,12 @@ TEST(steps_in_place_are_counted)
     open_rig(&r, "hogbatch", "sgd", 2);
     for (size_t k = 0; k < DROVE_COUNT(rounds); k++) {
         drove_publish_info info = {0};
-        assert_ptr_equal(r.sync->ops->live(r.sync, 0).theta, r.sync->ops->peek(r.sync).theta);
+        assert_ptr_equal(r.sync->live->begin(r.sync, 0).theta, r.sync->ops->peek(r.sync).theta);
         for (uint64_t i = 0; i < rounds[k].n_others; i++) {
             (void)acquire(&r, 1);
             assert_int_equal(publish(&r, 1, zeros, 1.0f), 0);
         }
-        assert_int_equal(r.sync->ops->live_done(r.sync, 0, rounds[k].n_steps, &info), DROVE_OK);
+        assert_int_equal(r.sync->live->done(r.sync, 0, rounds[k].n_steps, &info), DROVE_OK);
         assert_int_equal(info.staleness, rounds[k].staleness);
         assert_true(info.attempts == 1 && info.updated == 1 && info.dropped == 0);
         published += rounds[k].n_others + rounds[k].n_steps;

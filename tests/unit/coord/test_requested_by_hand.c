@@ -66,7 +66,8 @@ static void stop(drove_sync *s)
     now_open->n_stops++;
 }
 
-static const drove_sync_ops asking = {.name = "asking", .ask = ask, .stop = stop};
+static const drove_sync_replica_ops asks = {.ask = ask};
+static const drove_sync_ops asking = {.name = "asking", .replicas = &asks, .stop = stop};
 static const drove_sync_ops mute = {.name = "mute"};
 
 /* Worker 0 is a device that asks for batches of 20, worker 1 a core with --batch 8. */

@@ -21,7 +21,8 @@ static drove_status ask(drove_sync *s, unsigned worker, drove_question *question
 
 static void walk(const drove_source_ops *ops, const char *text)
 {
-    static const drove_sync_ops sync_ops = {.name = "asked", .ask = ask};
+    static const drove_sync_replica_ops asks = {.ask = ask};
+    static const drove_sync_ops sync_ops = {.name = "asked", .replicas = &asks};
     drove_spec spec;
     drove_source_worker worker[N_WORKERS] = {
         {.name = "threads:2", .n_cores = 1},

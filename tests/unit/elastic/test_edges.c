@@ -55,7 +55,7 @@ TEST(questions_are_carried_as_they_are)
             for (unsigned w = 0; w < P; w++) {
                 drove_question q = {{0, UINT64_MAX, 0x7fc00001ffc00001u, w, 1u << w, 5}};
                 const drove_question before = q;
-                assert_int_equal(r.sync->ops->ask(r.sync, w, &q), DROVE_OK);
+                assert_int_equal(r.sync->ops->replicas->ask(r.sync, w, &q), DROVE_OK);
                 assert_int_equal(a.n, has_answer ? w + 1 : 0);
                 for (unsigned i = 0; i < DROVE_QUESTION_WORDS; i++)
                     assert_true(q.word[i] == (has_answer ? ~before.word[i] : before.word[i]));
@@ -67,7 +67,7 @@ TEST(questions_are_carried_as_they_are)
         assert_int_equal(atomic_load(&r.sync->published), 2 * P); /* a question is no step */
         r.sync->ops->stop(r.sync);
         drove_question q = {{0}};
-        assert_int_equal(r.sync->ops->ask(r.sync, 0, &q), DROVE_E_SYSTEM);
+        assert_int_equal(r.sync->ops->replicas->ask(r.sync, 0, &q), DROVE_E_SYSTEM);
         rig_fini(&r);
     }
 }
@@ -358,7 +358,7 @@ static drove_status restore(const drove_tensor *tensor, size_t n, float *first)
     for (size_t i = 0; i < DROVE_COUNT(vector); i++) vector[i] = 77.0f;
     drove_status status =
         drove__sync_restore(r.sync, 7, &(drove_params){.theta = vector}, n > 0 ? &st : NULL);
-    if (first != NULL) *first = r.sync->ops->replica(r.sync, 0)[0];
+    if (first != NULL) *first = r.sync->ops->replicas->vector(r.sync, 0)[0];
     rig_fini(&r);
     return status;
 }
@@ -370,7 +370,7 @@ TEST(states_are_checked)
     size_t n = save(&r, "easgd-async", saved), at = 0;
     float first;
     assert_int_equal(restore(saved, n, &first), DROVE_OK);
-    assert_true(first == r.sync->ops->replica(r.sync, 0)[0] && first != 77.0f);
+    assert_true(first == r.sync->ops->replicas->vector(r.sync, 0)[0] && first != 77.0f);
     while (strcmp(saved[at].name, "elastic.progress") != 0) at++;
     size_t n_counts = saved[at].shape[0] * saved[at].shape[1];
     uint64_t *counts = malloc(n_counts * sizeof *counts);

@@ -52,7 +52,7 @@ static void train(rig *r, unsigned worker, void *arg)
         if (inside > atomic_load(&c->most_inside)) atomic_store(&c->most_inside, inside);
         c->order[atomic_fetch_add(&c->ticket, 1) % DROVE_COUNT(c->order)] = worker;
         fill_gradient(view.vector, worker, c->first + i, g);
-        s->ops->release(s, worker);
+        drove__sync_release(s, worker);
         atomic_fetch_sub(&c->n_inside, 1);
         if (s->ops->publish(s, worker, &step, &info) != DROVE_OK) atomic_fetch_add(&c->n_failed, 1);
     }
@@ -71,7 +71,8 @@ static void train_all(rig_options o, unsigned steps, bool is_delayed, float *res
     assert_int_equal(c.n_failed, 0);
     memcpy(result, r.sync->ops->peek(r.sync).theta, N * sizeof *result);
     for (unsigned i = 0; i < o.n_workers; i++)
-        memcpy(result + (size_t)(1 + i) * N, r.sync->ops->replica(r.sync, i), N * sizeof *result);
+        memcpy(result + (size_t)(1 + i) * N, r.sync->ops->replicas->vector(r.sync, i),
+               N * sizeof *result);
     rig_fini(&r);
 }
 
@@ -343,7 +344,7 @@ TEST(the_velocity_travels)
         assert_int_equal(r.sync->n_vector, 2 * N);
         for (unsigned t = 0; t < DROVE_COUNT(order); t++) {
             assert_int_equal(take_step(&r, order[t], g, 0.5f, NULL, NULL), DROVE_OK);
-            const float *w = r.sync->ops->replica(r.sync, order[t]);
+            const float *w = r.sync->ops->replicas->vector(r.sync, order[t]);
             for (unsigned j = 0; j < N; j++)
                 assert_true(w[j] == theta[t] && w[N + j] == velocity[t]);
         }
@@ -428,7 +429,8 @@ static void resumed(rig_options o, bool has_bits)
     assert_memory_equal(a.sync->ops->peek(a.sync).theta, b.sync->ops->peek(b.sync).theta,
                         N * sizeof(float));
     for (unsigned i = 0; i < 3; i++)
-        assert_memory_equal(a.sync->ops->replica(a.sync, i), b.sync->ops->replica(b.sync, i),
+        assert_memory_equal(a.sync->ops->replicas->vector(a.sync, i),
+                            b.sync->ops->replicas->vector(b.sync, i),
                             a.sync->n_vector * sizeof(float));
     run_steps(&a, 7, 9);
     run_steps(&b, 7, 9);
@@ -554,7 +556,7 @@ static void start_others(const drove_sync_ops *ops)
     const float *centre = a.sync->ops->peek(a.sync).theta;
     assert_memory_equal(b.sync->ops->peek(b.sync).theta, centre, N * sizeof(float));
     for (unsigned i = 0; i < 2; i++)
-        assert_memory_equal(b.sync->ops->replica(b.sync, i), centre, N * sizeof(float));
+        assert_memory_equal(b.sync->ops->replicas->vector(b.sync, i), centre, N * sizeof(float));
     run_steps(&b, 7, 5);
     assert_true(atomic_load(&b.sync->published) > published);
     rig_fini(&a);
@@ -624,7 +626,7 @@ TEST(period_auto_is_agreed)
         rig_init(&r, o);
         assert_true(drove__elastic_facts(r.sync, &facts) && facts.period_is_auto);
         assert_int_equal(facts.period, 1);
-        assert_int_equal(r.sync->ops->promises & DROVE_SYNC_REPEATABLE, 0);
+        assert_int_equal(r.sync->promises & DROVE_SYNC_REPEATABLE, 0);
         /* Workers that disagreed about the period would wait for ever. */
         for (unsigned round = 0; round < 4; round++) run_steps(&r, round * 50, 50);
         assert_true(drove__elastic_facts(r.sync, &facts) && facts.period >= 1);

@@ -188,7 +188,7 @@ static void step_once(rig *r, unsigned worker, void *arg)
     for (unsigned j = 0; j < N; j++)
         g[j] = (float)(h(j) * ((double)view.vector[j] - target(worker, t, j)));
     drove__optim_prepare(r->optim, &st->own[worker], view.vector, g, NULL, 0, ETA, &made);
-    s->ops->release(s, worker);
+    drove__sync_release(s, worker);
     st->n_failed[worker] += s->ops->publish(s, worker, &made, &info) != DROVE_OK;
 }
 
@@ -250,7 +250,7 @@ static void check(rig *r, const stage *st, const model64 *m)
     compare(p, "centre", 0, r->sync->ops->peek(r->sync).theta, m->c);
     for (unsigned i = 0; i < p->n_workers; i++) {
         assert_int_equal(st->n_failed[i], 0);
-        compare(p, "worker", i, r->sync->ops->replica(r->sync, i), m->w[i]);
+        compare(p, "worker", i, r->sync->ops->replicas->vector(r->sync, i), m->w[i]);
     }
 }
 

@@ -93,7 +93,7 @@ static void step(rig *r, uint64_t compute_ns)
     const drove_step step = {.value = g, .eta = 0.25f};
     assert_int_equal(r->sync->ops->acquire(r->sync, 1, &view), DROVE_OK);
     now_ns += compute_ns;
-    r->sync->ops->release(r->sync, 1);
+    drove__sync_release(r->sync, 1);
     assert_int_equal(r->sync->ops->publish(r->sync, 1, &step, &info), DROVE_OK);
     now_ns += 12345; /* time between two steps is neither's */
 }

@@ -193,7 +193,7 @@ static void step(drove_sync *s, unsigned worker, float value)
     const drove_step by = {.value = g, .eta = 1.0f};
     for (unsigned i = 0; i < N; i++) g[i] = -value;
     assert_int_equal(s->ops->acquire(s, worker, &view), DROVE_OK);
-    s->ops->release(s, worker);
+    drove__sync_release(s, worker);
     assert_int_equal(s->ops->publish(s, worker, &by, &info), DROVE_OK);
 }
 
@@ -201,7 +201,7 @@ static void step(drove_sync *s, unsigned worker, float value)
 static void expect_parked(drove_sync *s, float value, unsigned n_started)
 {
     told.n = told.n_finished = 0;
-    assert_int_equal(s->ops->parked(s), DROVE_OK);
+    assert_int_equal(drove__sync_parked(s), DROVE_OK);
     if (told.n != 2 * n_started || told.n_finished != n_started)
         fail_msg("expected %u exchanges, found %u calls", n_started, told.n);
     const float *theta = s->ops->peek(s).theta;
@@ -270,7 +270,7 @@ TEST(ranks_add_up_their_updates)
         }
         told.has_failed = true;
         told.n = 0;
-        assert_int_equal(s->ops->parked(s), DROVE_E_SYSTEM);
+        assert_int_equal(drove__sync_parked(s), DROVE_E_SYSTEM);
         assert_string_equal(drove_error_text(), "nobody answers");
         assert_int_equal(told.n, 0);
         assert_int_equal(atomic_load(&s->published), published);

@@ -325,7 +325,7 @@ TEST(a_step_without_an_exchange_reports_none)
     static const wanted second = {.variant = "easgd-async?overlap=1", .period = "2"};
     rig r;
     open_rig(&r, &drove__sync_easgd_async, &second, 1);
-    r.sync->ops->replica(r.sync, 1)[0] = 3.0f; /* three from the centre */
+    r.sync->ops->replicas->vector(r.sync, 1)[0] = 3.0f; /* three from the centre */
     for (unsigned t = 0; t < 4; t++) {
         const bool is_due = t % 2 == 1;
         took = (drove_exchange_info){
@@ -458,7 +458,7 @@ TEST(a_parking_brings_the_one_centre)
         const float *seen = r.sync->ops->peek(r.sync).theta;
         assert_memory_equal(seen, theta, sizeof theta);
         n_calls = 0;
-        assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
+        assert_int_equal(drove__sync_parked(r.sync), DROVE_OK);
         assert_int_equal(count(DROVE_BROADCAST, true), rounds[i].is_one);
         if (rounds[i].is_one) {
             const drove_exchange *sent = &find(DROVE_BROADCAST)->x;
@@ -486,7 +486,7 @@ TEST(updates_of_all_ranks_are_counted_once)
         }
         memcpy(updates_of_others, others[k], sizeof updates_of_others);
         n_calls = 0;
-        assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
+        assert_int_equal(drove__sync_parked(r.sync), DROVE_OK);
         expected += 2 + others[k][0] + others[k][2];
         assert_int_equal(atomic_load(&r.sync->published), expected);
         assert_int_equal(count(DROVE_BROADCAST, true), 1);
@@ -497,14 +497,14 @@ TEST(updates_of_all_ranks_are_counted_once)
     assert_int_equal(drove__sync_restore(r.sync, 100, &(drove_params){.theta = theta}, NULL),
                      DROVE_OK);
     memcpy(updates_of_others, others[1], sizeof updates_of_others);
-    assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
+    assert_int_equal(drove__sync_parked(r.sync), DROVE_OK);
     assert_int_equal(atomic_load(&r.sync->published), 102);
     r.sync->ops->leave(r.sync, 1);
     assert_true(has_left);
     rig_fini(&r);
     open_rig(&r, &drove__sync_easgd_async, &x, 0);
     n_calls = 0;
-    assert_int_equal(r.sync->ops->parked(r.sync), DROVE_OK);
+    assert_int_equal(drove__sync_parked(r.sync), DROVE_OK);
     assert_ptr_equal(find(DROVE_BROADCAST)->x.in, r.sync->ops->peek(r.sync).theta);
     rig_fini(&r);
 }

@@ -52,12 +52,12 @@ static void step_in_place(rig *r, unsigned worker, void *arg)
     drove_sync *s = r->sync;
     for (unsigned i = 0; i < w->calls; i++) {
         drove_publish_info info;
-        uint32_t *words = s->ops->live(s, worker).words;
+        uint32_t *words = s->live->begin(s, worker).words;
         int8_t *number = (int8_t *)words;
         float *tail = (float *)(words + NUMBERS / 4);
         for (int j = 0; j < NUMBERS; j++) number[j] = (int8_t)(number[j] + w->add[worker]);
         for (int j = 0; j < TAIL; j++) tail[j] += 1.0f;
-        if (s->ops->live_done(s, worker, 1, &info) != DROVE_OK) atomic_fetch_add(&w->n_failed, 1);
+        if (s->live->done(s, worker, 1, &info) != DROVE_OK) atomic_fetch_add(&w->n_failed, 1);
     }
 }
 
@@ -66,7 +66,7 @@ static void run_steps(rig *r, int first, int second, unsigned calls)
     walk w = {.add = {first, second}, .calls = calls};
     run_workers(r, step_in_place, &w);
     assert_int_equal(w.n_failed, 0);
-    if (r->sync->ops->parked != NULL) assert_int_equal(r->sync->ops->parked(r->sync), DROVE_OK);
+    assert_int_equal(drove__sync_parked(r->sync), DROVE_OK);
 }
 
 static void expect(const uint32_t *words, int number, float tail)
@@ -101,7 +101,7 @@ TEST(words_are_lent_by_live_alone)
         assert_int_equal(ops->publish(r.sync, 0, &step, &info), DROVE_E_UNSUPPORTED);
         snprintf(text, sizeof text, "%s: low-precision parameters take no gradients", all[i]->name);
         assert_string_equal(drove_error_text(), text);
-        assert_true(ops->gradient == NULL && ops->replica == NULL);
+        assert_true(ops->gradient == NULL && ops->replicas->vector == NULL);
         assert_true((ops->leave == NULL) == (all[i]->leave == NULL));
         assert_true((ops->tensors == NULL) == (all[i]->tensors == NULL));
         rig_fini(&r);
@@ -127,9 +127,9 @@ TEST(updates_are_counted_as_the_method_counts)
         rig_init(&r, o);
         for (size_t k = 0; k < DROVE_COUNT(n_steps); k++) {
             drove_publish_info info = {.order = 7};
-            uint32_t *words = r.sync->ops->live(r.sync, 0).words;
+            uint32_t *words = r.sync->live->begin(r.sync, 0).words;
             for (int j = 0; j < NUMBERS; j++) ((int8_t *)words)[j] = 100;
-            assert_int_equal(r.sync->ops->live_done(r.sync, 0, n_steps[k], &info), DROVE_OK);
+            assert_int_equal(r.sync->live->done(r.sync, 0, n_steps[k], &info), DROVE_OK);
             sum += n_steps[k];
             assert_int_equal(atomic_load(&r.sync->published), sum);
             assert_int_equal(info.attempts, 1);
@@ -153,9 +153,8 @@ static void step_and_count(rig *r, unsigned worker, void *arg)
     tally *found = arg;
     for (unsigned i = 0; i < CALLS; i++) {
         drove_publish_info info = {.updated = 7};
-        (void)r->sync->ops->live(r->sync, worker);
-        found->n_failed[worker] +=
-            r->sync->ops->live_done(r->sync, worker, STEPS, &info) != DROVE_OK;
+        (void)r->sync->live->begin(r->sync, worker);
+        found->n_failed[worker] += r->sync->live->done(r->sync, worker, STEPS, &info) != DROVE_OK;
         found->n_updated[worker] += info.updated;
     }
 }
@@ -200,11 +199,11 @@ TEST(a_saved_turn_goes_on)
     rig_init(&other, options(&drove__sync_local, "2"));
     const drove_params vector = {.words = mean};
     assert_int_equal(drove__sync_restore(other.sync, 1, &vector, &st), DROVE_OK);
-    expect(other.sync->ops->live(other.sync, 0).words, 4, 1.0f);
-    expect(other.sync->ops->live(other.sync, 1).words, 0, 1.0f);
+    expect(other.sync->live->begin(other.sync, 0).words, 4, 1.0f);
+    expect(other.sync->live->begin(other.sync, 1).words, 0, 1.0f);
     expect(other.sync->ops->peek(other.sync).words, 2, 1.0f);
     run_steps(&other, 4, 0, 1); /* 8 and 0 meet */
-    for (unsigned w = 0; w < P; w++) expect(other.sync->ops->live(other.sync, w).words, 4, 2.0f);
+    for (unsigned w = 0; w < P; w++) expect(other.sync->live->begin(other.sync, w).words, 4, 2.0f);
     assert_int_equal(atomic_load(&other.sync->published), 2);
     rig_fini(&other);
     rig_fini(&r);
@@ -217,10 +216,10 @@ TEST(local_steps_meet_in_their_mean)
     rig_init(&r, options(&drove__sync_local, "2"));
     assert_int_equal(r.sync->most_steps, 2);
     run_steps(&r, 4, 0, 2);
-    for (unsigned w = 0; w < P; w++) expect(r.sync->ops->live(r.sync, w).words, 4, 2.0f);
+    for (unsigned w = 0; w < P; w++) expect(r.sync->live->begin(r.sync, w).words, 4, 2.0f);
     run_steps(&r, 6, 0, 1); /* not yet: but what is evaluated is the mean */
-    expect(r.sync->ops->live(r.sync, 0).words, 10, 3.0f);
-    expect(r.sync->ops->live(r.sync, 1).words, 4, 3.0f);
+    expect(r.sync->live->begin(r.sync, 0).words, 10, 3.0f);
+    expect(r.sync->live->begin(r.sync, 1).words, 4, 3.0f);
     expect(r.sync->ops->peek(r.sync).words, 7, 3.0f);
     assert_int_equal(atomic_load(&r.sync->published), 3);
     drove_elastic_facts facts;
@@ -234,8 +233,8 @@ TEST(elastic_steps_are_pulled)
     rig r;
     rig_init(&r, options(&drove__sync_easgd_sync3, "1"));
     run_steps(&r, 8, 0, 1);
-    expect(r.sync->ops->live(r.sync, 0).words, 4, 0.55f);
-    expect(r.sync->ops->live(r.sync, 1).words, 0, 0.55f);
+    expect(r.sync->live->begin(r.sync, 0).words, 4, 0.55f);
+    expect(r.sync->live->begin(r.sync, 1).words, 0, 0.55f);
     expect(r.sync->ops->peek(r.sync).words, 4, 0.9f);
     rig_fini(&r);
 }
@@ -301,11 +300,11 @@ TEST(a_stop_reaches_the_method)
         rig r;
         drove_publish_info info;
         rig_init(&r, options(rows[i], "1"));
-        ((int8_t *)r.sync->ops->live(r.sync, 0).words)[0] = 3;
+        ((int8_t *)r.sync->live->begin(r.sync, 0).words)[0] = 3;
         r.sync->ops->stop(r.sync);
         assert_int_equal(atomic_load(&r.sync->stopping), 1);
-        assert_int_equal(r.sync->ops->live_done(r.sync, 0, 1, &info), DROVE_E_SYSTEM);
-        assert_int_equal(((int8_t *)r.sync->ops->live(r.sync, 0).words)[0], 3);
+        assert_int_equal(r.sync->live->done(r.sync, 0, 1, &info), DROVE_E_SYSTEM);
+        assert_int_equal(((int8_t *)r.sync->live->begin(r.sync, 0).words)[0], 3);
         rig_fini(&r);
     }
 }

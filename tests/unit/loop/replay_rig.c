@@ -227,21 +227,18 @@ static void stop(drove_sync *s)
     (void)s;
 }
 
+static const drove_sync_live_ops lends = {.begin = live, .done = live_done};
+static const drove_sync_replay_ops retries = {.retry = retry}, ends = {.live_end = live_end};
+
 const drove_sync_ops replay_strategy = {.name = "plain",
                                         .acquire = acquire,
                                         .release = release,
                                         .publish = publish,
-                                        .retry = retry,
+                                        .replay = &retries,
                                         .stop = stop},
-                     replay_live = {.name = "live",
-                                    .live = live,
-                                    .live_done = live_done,
-                                    .stop = stop},
-                     replay_live_ended = {.name = "ended",
-                                          .live = live,
-                                          .live_done = live_done,
-                                          .live_end = live_end,
-                                          .stop = stop};
+                     replay_live = {.name = "live", .live = &lends, .stop = stop},
+                     replay_live_ended = {
+                         .name = "ended", .live = &lends, .replay = &ends, .stop = stop};
 
 /* ---- a record, and a run that repeats it ---- */
 
@@ -294,7 +291,8 @@ void replay_open(replay_rig *r, const replay_planned *p, size_t n, const drove_s
                            .n_here = REPLAY_WORKERS,
                            .worker = r->place};
     r->data.n_rows = REPLAY_ROWS;
-    r->sync = (drove_sync){.ops = strategy, .n_workers = REPLAY_WORKERS, .optim = r->optim};
+    r->sync = (drove_sync){
+        .ops = strategy, .live = strategy->live, .n_workers = REPLAY_WORKERS, .optim = r->optim};
     r->sync.worker = drove__alloc(REPLAY_WORKERS, sizeof *r->sync.worker);
     r->source = (drove_source){.n_workers = REPLAY_WORKERS};
     drove__replay_source(&r->replay, source, 0, &r->source);

@@ -289,7 +289,8 @@ static void close_rig(rig *r)
 static bool train(rig *r, uint64_t limit, uint64_t until_ns)
 {
     drove_host *h = r->loop.host;
-    if (r->source.ops->serve != NULL) virtual_clock_threads(&time_, WORKERS + 2);
+    const drove_source_coordinator_ops *c = r->source.ops->coordinator;
+    if (c != NULL && c->serve != NULL) virtual_clock_threads(&time_, WORKERS + 2);
     r->source.ops->open(&r->source, limit, UINT64_MAX);
     h->ops->go(h, DROVE_DO_TRAIN);
     return h->ops->wait(h, until_ns);
@@ -394,7 +395,7 @@ TEST(a_source_is_told_of_a_silent_worker)
 {
     rig r;
     drove_source_ops ops = drove__source_claimed;
-    ops.fail = bears_failures;
+    ops.coordinator = &(const drove_source_coordinator_ops){.failed = bears_failures};
     ops.leave = note_leave;
     n_leaves = 0;
     atomic_store(&hang_from, 3);
@@ -510,7 +511,7 @@ TEST(a_coordinator_gives_up_a_silent_device)
     assert_string_equal(facts.lost, "no answer for 60 s");
     assert_int_equal(facts.coord.n_examples, 3 * BATCH);
     assert_true(atomic_load(&r.worker[1].is_silent));
-    assert_int_equal(r.source.ops->check(&r.source), DROVE_OK);
+    assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_OK);
     assert_string_equal(r.said, "worker fake:1 is lost, its batch goes to others: no answer for "
                                 "60 s");
     assert_int_equal(r.loop.host->ops->status(r.loop.host), DROVE_OK);
@@ -526,7 +527,7 @@ TEST(a_coordinator_without_devices_gives_up)
     r.worker[0].engine_ops = &hanging;
     assert_true(train(&r, ROWS, UINT64_MAX));
     assert_int_equal(drove__clock_now(&time_.clock) - START_NS, 2 * TIMEOUT_S * (uint64_t)SECOND);
-    assert_int_equal(r.source.ops->check(&r.source), DROVE_E_SYSTEM);
+    assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_E_SYSTEM);
     assert_true(r.source.ops->has_undone(&r.source, UINT64_MAX));
     virtual_clock_end(&time_);
     while (!atomic_load(&r.worker[0].has_ended)) sched_yield();

@@ -13,8 +13,8 @@ static drove_params live(drove_sync *s, unsigned worker)
     return (drove_params){0};
 }
 
-static const drove_sync_ops with_live = {.name = "with", .live = live},
-                            without = {.name = "without"};
+static const drove_sync_live_ops lends = {.begin = live};
+static const drove_sync_ops strategy = {.name = "with"};
 
 typedef struct rig {
     drove_plan plan;
@@ -43,7 +43,8 @@ static void open_rig(rig *r)
     memset(r, 0, sizeof *r);
     r->place.n_cores = 1;
     r->plan.source = &r->source_ops;
-    r->sync.ops = &with_live;
+    r->sync.ops = &strategy;
+    r->sync.live = &lends;
     r->optim.fusable = true;
     r->engine.can = DROVE_ENGINE_FUSED;
     r->layer_ops.backward_fused = fuse;
@@ -72,7 +73,7 @@ TEST(each_condition_is_needed)
         open_rig(&r);
         switch (broken) {
         case 0: r.loop.on = (drove_virtual *)&r.address; break;
-        case 1: r.sync.ops = &without; break;
+        case 1: r.sync.live = NULL; break;
         case 2: r.source.publishes = true; break;
         case 3: r.engine.can = 0; break;
         case 4: r.place.n_cores = 2; break;

@@ -88,7 +88,8 @@ static bool wants_devices(const drove_spec *spec, const drove_source_worker *wor
     return worker->is_device && worker->least != 7;
 }
 
-static const drove_source_ops asking_source = {.name = "asking", .wants_probe = wants_devices};
+static const drove_source_coordinator_ops wanting = {.wants_probe = wants_devices};
+static const drove_source_ops asking_source = {.name = "asking", .coordinator = &wanting};
 static const drove_source_ops plain_source = {.name = "plain"};
 
 /* ---- workers on the caller's thread ---- */

@@ -123,7 +123,7 @@ TEST(a_halt_finishes_the_round)
     for (unsigned w = 0; w < 3; w++) assert_true(take(&rig, w, &number));
     assert_true(take(&rig, 1, &number));
     assert_int_equal(number, 4);
-    assert_int_equal(rig.source.ops->begun(&rig.source, 0), 6);
+    assert_int_equal(drove__source_begun(&rig.source, 0), 6);
     rig.source.ops->halt(&rig.source);
     assert_false(take(&rig, 1, &number));
     assert_true(take(&rig, 0, &number));
@@ -166,7 +166,7 @@ TEST(rounds_end_without_a_lost_worker)
         for (int i = 0; i < 4; i++) assert_true(take(&rig, w, &number));
     assert_false(take(&rig, 0, &number));
     assert_int_equal(atomic_load(&s->next), 9);
-    assert_int_equal(s->ops->begun(s, 0), 12);
+    assert_int_equal(drove__source_begun(s, 0), 12);
     s->ops->settle(s);
     assert_int_equal(atomic_load(&s->next), 12);
     s->ops->open(s, 15, UINT64_MAX);
@@ -211,12 +211,12 @@ static void park_both(two_ranks *t)
     for (unsigned i = 0; i < 2; i++) {
         drove_source *s = &t->rank[i].source;
         s->ops->halt(s);
-        begun[i] = s->ops->begun(s, i);
+        begun[i] = drove__source_begun(s, i);
         if (begun[i] > next) next = begun[i];
     }
     for (unsigned i = 0; i < 2; i++) {
         drove_source *s = &t->rank[i].source;
-        for (unsigned w = 0; w < 2; w++) s->ops->hear(s, w, begun[w]);
+        for (unsigned w = 0; w < 2; w++) s->ops->ranks->hear(s, w, begun[w]);
         atomic_store(&s->next, next);
     }
 }
@@ -235,7 +235,7 @@ static void expect_no_more(two_ranks *t)
     uint64_t number;
     for (unsigned i = 0; i < 2; i++) {
         assert_false(take(&t->rank[i], i, &number));
-        assert_int_equal(t->rank[i].source.ops->begun(&t->rank[i].source, i), 12);
+        assert_int_equal(drove__source_begun(&t->rank[i].source, i), 12);
     }
 }
 

@@ -115,11 +115,12 @@ static uint64_t layer_ready(drove_sync *s, unsigned worker, size_t offset, size_
     return 0;
 }
 
+static const drove_sync_slice_ops by_slice = {.ready = layer_ready};
 static const drove_sync_ops slicing_strategy = {.name = "slicing",
                                                 .acquire = acquire,
                                                 .release = release,
-                                                .layer_ready = layer_ready,
-                                                .publish = publish};
+                                                .publish = publish,
+                                                .slices = &by_slice};
 
 /* ---- times, by a clock that each call moves on ---- */
 
@@ -215,9 +216,8 @@ static void timed_settle(drove_engine *e, uint32_t *words)
 static const drove_engine_ops live_engine = {.name = "live",
                                              .steps = timed_steps,
                                              .settle = timed_settle};
-static const drove_sync_ops live_strategy = {.name = "live",
-                                             .live = timed_live,
-                                             .live_done = timed_live_done};
+static const drove_sync_live_ops timed_lending = {.begin = timed_live, .done = timed_live_done};
+static const drove_sync_ops live_strategy = {.name = "live"};
 
 /* ---- a loop of one worker here ---- */
 
@@ -503,6 +503,7 @@ TEST(steps_in_place_are_backward_passes)
     r.loop.clock = &moved_clock;
     r.loop.shared = (drove_engine_shared *)&shared;
     r.sync.ops = &live_strategy;
+    r.sync.live = &timed_lending;
     r.sync.worker = drove__alloc(1, sizeof *r.sync.worker);
     assert_non_null(r.sync.worker);
     r.worker.engine_ops = &live_engine;
@@ -611,9 +612,8 @@ static drove_status numbered_live_done(drove_sync *s, unsigned worker, uint64_t 
     return DROVE_OK;
 }
 
-static const drove_sync_ops numbered_live = {.name = "numbered-live",
-                                             .live = timed_live,
-                                             .live_done = numbered_live_done};
+static const drove_sync_live_ops numbered_lending = {.begin = timed_live,
+                                                     .done = numbered_live_done};
 
 static void record(rig *r)
 {
@@ -688,7 +688,8 @@ TEST(steps_in_place_are_recorded_together)
     rig r;
     open_rig(&r, &drove__source_claimed, 1, 0);
     r.loop.shared = (drove_engine_shared *)&shared;
-    r.sync.ops = &numbered_live;
+    r.sync.ops = &live_strategy;
+    r.sync.live = &numbered_lending;
     r.sync.worker = drove__alloc(1, sizeof *r.sync.worker);
     assert_non_null(r.sync.worker);
     r.worker.engine_ops = &live_engine;

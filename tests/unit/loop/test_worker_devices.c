@@ -186,14 +186,16 @@ static void note_copy(drove_sync *s, unsigned worker, const drove_slice_copy *co
     last_copy = *copy;
 }
 
+static const drove_sync_slice_ops by_slice = {.ready = layer_ready,
+                                              .next_sum = next_sum,
+                                              .note_copy = note_copy};
+static const drove_sync_replica_ops own = {.vector = replica};
 static const drove_sync_ops replicas = {.name = "replicas",
                                         .acquire = acquire,
                                         .release = release,
                                         .publish = publish,
-                                        .layer_ready = layer_ready,
-                                        .next_sum = next_sum,
-                                        .replica = replica,
-                                        .note_copy = note_copy};
+                                        .slices = &by_slice,
+                                        .replicas = &own};
 static const drove_sync_ops plain_strategy = {
     .name = "plain", .acquire = acquire, .release = release, .publish = publish};
 
@@ -533,8 +535,9 @@ TEST(a_lost_worker_costs_another_round)
         rig r;
         drove_source_ops ops = drove__source_claimed;
         open_scoring(&r);
-        ops.fail = bears ? fail_bears : NULL;
-        ops.check = check_source;
+        const drove_source_coordinator_ops c = {.failed = bears ? fail_bears : NULL,
+                                                .check = check_source};
+        ops.coordinator = &c;
         check_status = DROVE_OK;
         r.source.ops = &ops;
         r.engine[0].answer = DROVE_E_SYSTEM;
@@ -553,7 +556,7 @@ TEST(a_lost_worker_costs_another_round)
     rig r;
     drove_source_ops ops = drove__source_claimed;
     open_scoring(&r);
-    ops.check = check_source;
+    ops.coordinator = &(const drove_source_coordinator_ops){.check = check_source};
     r.source.ops = &ops;
     check_status = DROVE_E_SYSTEM;
     assert_int_equal(drove__scoring_run(&r.loop, &r.data, replica_of, 0, 0, 1), DROVE_E_SYSTEM);

@@ -11,21 +11,25 @@
 
 /* ---- the tables ---- */
 
+static const drove_source_rank_ops requests = {.instead = "requested"};
 static const drove_source_ops claimed = {.name = "claimed"}, rounds = {.name = "rounds"},
                               assigned = {.name = "assigned",
                                           .counts_rows = true,
-                                          .over_ranks = "requested"},
+                                          .ranks = &requests},
                               requested = {.name = "requested", .counts_rows = true};
 static const drove_source_ops *const sources[] = {&claimed, &rounds, &assigned, &requested, NULL};
 
 static const char vector[] = "its workers step on one vector in shared memory";
+static const drove_sync_places one = {.not_ranks = "it has one worker"},
+                               shared = {.not_ranks = vector},
+                               locked = {.not_ranks = vector, .not_procs = "its lock stays locked"},
+                               coordinated = {.over_ranks = "psgd-async",
+                                              .not_procs = "its coordinator is of one process"};
 static const drove_sync_ops sequential = {.name = "sequential",
                                           .needs = DROVE_SYNC_ONE,
-                                          .not_ranks = "it has one worker"};
-static const drove_sync_ops hogwild = {.name = "hogwild", .not_ranks = vector};
-static const drove_sync_ops rwlock = {.name = "rwlock",
-                                      .not_ranks = vector,
-                                      .not_procs = "its lock stays locked"};
+                                          .places = &one};
+static const drove_sync_ops hogwild = {.name = "hogwild", .places = &shared};
+static const drove_sync_ops rwlock = {.name = "rwlock", .places = &locked};
 static const drove_sync_ops allreduce = {.name = "allreduce",
                                          .batches = "rounds",
                                          .needs = DROVE_SYNC_SPREAD};
@@ -34,12 +38,10 @@ static const drove_sync_ops easgd = {.name = "easgd-sync3",
                                      .needs = DROVE_SYNC_SPREAD};
 static const drove_sync_ops hogbatch = {.name = "hogbatch",
                                         .batches = "assigned",
-                                        .over_ranks = "psgd-async",
-                                        .not_procs = "its coordinator is of one process"};
+                                        .places = &coordinated};
 static const drove_sync_ops adaptive = {.name = "adaptive",
                                         .batches = "assigned",
-                                        .over_ranks = "psgd-async",
-                                        .not_procs = "its coordinator is of one process"};
+                                        .places = &coordinated};
 static const drove_sync_ops server = {.name = "psgd-async",
                                       .batches = "rounds",
                                       .needs = DROVE_SYNC_SPREAD};

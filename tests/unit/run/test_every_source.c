@@ -11,8 +11,8 @@ static bool is_from(const char *name, const drove_source_ops *source)
     const drove_source_ops *const *named = drove__sources;
     if (name == NULL) name = "claimed";
     while (strcmp((*named)->name, name) != 0) named++;
-    const char *over_ranks = (*named)->over_ranks;
-    return *named == source || (over_ranks != NULL && strcmp(over_ranks, source->name) == 0);
+    const char *instead = (*named)->ranks != NULL ? (*named)->ranks->instead : NULL;
+    return *named == source || (instead != NULL && strcmp(instead, source->name) == 0);
 }
 
 /* The first spec of the first strategy whose batches come from there, over ranks perhaps. */
@@ -43,7 +43,9 @@ TEST(every_row_is_whole)
         assert_true(s->name != NULL && s->help != NULL && s->source != NULL);
         assert_true(s->init != NULL && s->fini != NULL && s->open != NULL && s->halt != NULL &&
                     s->next != NULL);
-        assert_true(s->publish == NULL || s->serve != NULL);
+        const drove_source_coordinator_ops *c = s->coordinator;
+        assert_true(c == NULL || c->wants_probe != NULL);
+        assert_true(c == NULL || c->publish == NULL || c->serve != NULL);
         assert_true((s->tensors == NULL) == (s->restore == NULL));
         for (size_t k = 0; k < i; k++) assert_string_not_equal(drove__sources[k]->name, s->name);
     }

@@ -18,9 +18,8 @@ static void expect(const drove_sync_ops *ops, drove_combination at, const char *
 TEST(what_a_row_says_of_places_holds)
 {
     static const drove_sync_ops plain = {.name = "plain"};
-    static const drove_sync_ops bound = {.name = "bound",
-                                         .not_procs = "no processes",
-                                         .not_ranks = "no ranks"};
+    static const drove_sync_places nowhere = {.not_procs = "no processes", .not_ranks = "no ranks"};
+    static const drove_sync_ops bound = {.name = "bound", .places = &nowhere};
     static const drove_sync_ops alone = {.name = "alone", .needs = DROVE_SYNC_ONE};
     for (unsigned n = 1; n <= 3; n++) {
         expect(&plain, (drove_combination){.n_workers = n, .procs = true}, NULL);
@@ -35,7 +34,8 @@ TEST(what_a_row_says_of_places_holds)
 TEST(low_precision_needs_a_row_and_an_engine)
 {
     static const drove_sync_ops plain = {.name = "plain"};
-    static const drove_sync_ops reasoned = {.name = "reasoned", .not_typed = "it is wide"};
+    static const drove_sync_places wide = {.not_typed = "it is wide"};
+    static const drove_sync_ops reasoned = {.name = "reasoned", .places = &wide};
     static const drove_sync_ops able = {.name = "able", .needs = DROVE_SYNC_TYPED};
     static const drove_sync_ops heavy = {.name = "heavy",
                                          .needs = DROVE_SYNC_TYPED | DROVE_SYNC_MOMENTUM};

@@ -171,8 +171,10 @@ TEST(the_layout_is_kept)
 
 TEST(a_row_says_why_it_takes_floats_only)
 {
-    const drove_sync_ops takes_both = {.needs = DROVE_SYNC_TYPED, .not_typed = "never"},
-                         has_a_reason = {.not_typed = "its copies are floats"}, has_none = {0};
+    const drove_sync_places never = {.not_typed = "never"},
+                            copies = {.not_typed = "its copies are floats"};
+    const drove_sync_ops takes_both = {.needs = DROVE_SYNC_TYPED, .places = &never},
+                         has_a_reason = {.places = &copies}, has_none = {0};
     assert_null(drove__sync_not_typed(&takes_both));
     assert_string_equal(drove__sync_not_typed(&has_a_reason), "its copies are floats");
     assert_non_null(strstr(drove__sync_not_typed(&has_none), "publish gradients"));

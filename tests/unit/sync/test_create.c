@@ -99,16 +99,21 @@ TEST(tables_are_complete)
         const drove_sync_ops *ops = *row;
         assert_true(ops->name[0] != '\0' && ops->help[0] != '\0' && ops->source[0] != '\0');
         assert_non_null(ops->variants[0]);
-        assert_true(ops->acquire && ops->release && ops->publish && ops->peek && ops->restore &&
-                    ops->init && ops->fini);
-        assert_true((ops->live == NULL) == (ops->live_done == NULL));
+        assert_true(ops->acquire && ops->publish && ops->peek && ops->restore && ops->init &&
+                    ops->fini);
+        const drove_sync_live_ops *live = ops->live;
+        assert_true(live == NULL || (live->begin != NULL && live->done != NULL));
         const unsigned words = ops->needs & (DROVE_SYNC_TYPED | DROVE_SYNC_OWN_STATE);
-        assert_true((ops->next_step != NULL) == (words == DROVE_SYNC_TYPED));
-        assert_true(ops->not_procs == NULL || ops->not_procs[0] != '\0');
-        assert_true(ops->not_ranks == NULL || ops->not_ranks[0] != '\0');
-        if (ops->over_ranks == NULL) continue;
-        const drove_sync_ops *stand_in = find_strategy(ops->over_ranks);
-        assert_true(stand_in->not_ranks == NULL && stand_in->over_ranks == NULL);
+        assert_true((live != NULL && live->next_step != NULL) == (words == DROVE_SYNC_TYPED));
+        const drove_sync_slice_ops *slices = ops->slices;
+        assert_true(slices == NULL || (slices->ready != NULL && slices->next_sum != NULL));
+        const drove_sync_places *places = drove__sync_places(ops);
+        assert_true(places->not_procs == NULL || places->not_procs[0] != '\0');
+        assert_true(places->not_ranks == NULL || places->not_ranks[0] != '\0');
+        if (places->over_ranks == NULL) continue;
+        const drove_sync_ops *stand_in = find_strategy(places->over_ranks);
+        const drove_sync_places *there = drove__sync_places(stand_in);
+        assert_true(there->not_ranks == NULL && there->over_ranks == NULL);
         assert_true((stand_in->needs & DROVE_SYNC_SPREAD) != 0);
     }
 }
@@ -118,22 +123,22 @@ TEST(variants_of_hogwild_differ)
 {
     rig r;
     rig_init(&r, (rig_options){.variant = "hogwild", .n_workers = 2});
-    assert_true(r.sync->needs == (DROVE_SYNC_TYPED | DROVE_SYNC_RACY) && r.sync->ops->live != NULL);
+    assert_true(r.sync->needs == (DROVE_SYNC_TYPED | DROVE_SYNC_RACY) && r.sync->live != NULL);
     drove_view a, b;
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &a), DROVE_OK);
     assert_int_equal(r.sync->ops->acquire(r.sync, 1, &b), DROVE_OK);
     assert_ptr_equal(a.vector, b.vector);
-    assert_ptr_equal(r.sync->ops->live(r.sync, 0).theta, b.vector);
+    assert_ptr_equal(r.sync->live->begin(r.sync, 0).theta, b.vector);
     rig_fini(&r);
 
     rig_init(&r, (rig_options){.variant = "hogwild:copy", .n_workers = 2});
-    assert_true(r.sync->needs == DROVE_SYNC_RACY && r.sync->ops->live == NULL);
+    assert_true(r.sync->needs == DROVE_SYNC_RACY && r.sync->live == NULL);
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &a), DROVE_OK);
     assert_ptr_not_equal(a.vector, r.sync->ops->peek(r.sync).theta);
     rig_fini(&r);
 
     rig_init(&r, (rig_options){.variant = "hogwild:live", .n_workers = 2});
-    assert_true((r.sync->needs & DROVE_SYNC_LIVE) != 0 && r.sync->ops->live != NULL);
+    assert_true((r.sync->needs & DROVE_SYNC_LIVE) != 0 && r.sync->live != NULL);
     rig_fini(&r);
 }
 
@@ -154,10 +159,10 @@ TEST(steps_in_place_know_their_staleness)
             const unsigned w = calls[k].worker;
             drove_publish_info info;
             if (calls[k].n_steps == 0) {
-                (void)r.sync->ops->live(r.sync, w);
+                (void)r.sync->live->begin(r.sync, w);
                 continue;
             }
-            assert_int_equal(r.sync->ops->live_done(r.sync, w, calls[k].n_steps, &info), DROVE_OK);
+            assert_int_equal(r.sync->live->done(r.sync, w, calls[k].n_steps, &info), DROVE_OK);
             assert_int_equal(info.staleness, calls[k].staleness);
             assert_int_equal(atomic_load(&r.sync->published), n += calls[k].n_steps);
         }
@@ -175,14 +180,14 @@ static void steps_in_place_are_reported(const drove_sync_ops *ops, const char *v
     uint64_t n = 0;
     rig r;
     rig_init(&r, o);
-    const bool lends = r.sync->ops->live != NULL && (r.sync->needs & DROVE_SYNC_SPREAD) == 0;
+    const bool lends = r.sync->live != NULL && (r.sync->needs & DROVE_SYNC_SPREAD) == 0;
     for (uint64_t n_steps = 5; lends && n_steps > 0; n_steps--) {
         drove_publish_info info;
         memset(&info, 0xff, sizeof info);
-        assert_non_null(r.sync->ops->live(r.sync, 0).theta);
-        if (r.sync->ops->next_step != NULL)
-            assert_int_equal(r.sync->ops->next_step(r.sync, 0), n + 1);
-        assert_int_equal(r.sync->ops->live_done(r.sync, 0, n_steps, &info), DROVE_OK);
+        assert_non_null(r.sync->live->begin(r.sync, 0).theta);
+        if (r.sync->live->next_step != NULL)
+            assert_int_equal(r.sync->live->next_step(r.sync, 0), n + 1);
+        assert_int_equal(r.sync->live->done(r.sync, 0, n_steps, &info), DROVE_OK);
         assert_int_equal(atomic_load(&r.sync->published), n += n_steps);
         const uint64_t zero = info.staleness | info.wait_ns | info.backoff_ns | info.exchange_ns |
                               info.accumulate_ns | info.update_ns | info.broadcast_ns |
@@ -254,7 +259,7 @@ static void restores_theta_and_state(const drove_sync_ops *ops, const char *vari
         assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
         if (memcmp(view.vector, saved, 32 * sizeof *saved) != 0)
             fail_msg("%s: a step does not begin with what was restored", variant);
-        r.sync->ops->release(r.sync, 0);
+        drove__sync_release(r.sync, 0);
     }
     rig_fini(&r);
 }
@@ -308,7 +313,7 @@ TEST(works_on_placed_memory)
             drove_publish_info info;
             drove_step step = {.value = g, .eta = 1.0f};
             assert_int_equal(s->ops->acquire(s, n_workers - 1, &view), DROVE_OK);
-            s->ops->release(s, n_workers - 1);
+            drove__sync_release(s, n_workers - 1);
             assert_int_equal(s->ops->publish(s, n_workers - 1, &step, &info), DROVE_OK);
             /* the mean of four replicas has a quarter of one's step */
             float part = s->ops == &drove__sync_replicas ? 0.25f : 1.0f;

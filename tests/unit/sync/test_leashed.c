@@ -123,7 +123,7 @@ TEST(a_step_of_other_memory_is_not_changed)
     begin(&r, "leashed:inf", 2, other_publishes);
     conflicts_left = 2;
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
-    r.sync->ops->release(r.sync, 0);
+    drove__sync_release(r.sync, 0);
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
     assert_int_equal(info.attempts, 3);
     assert_int_equal(info.retried, 0);
@@ -148,7 +148,7 @@ TEST(a_view_never_changes)
     drove_leashed_pool pool = pool_of(&r);
     assert_int_equal(pool.n_in_use, 1);
     assert_int_equal(pool.n_read, 1);
-    r.sync->ops->release(r.sync, 0);
+    drove__sync_release(r.sync, 0);
     drove_publish_info info;
     drove_step step = {.value = tens, .eta = 1.0f};
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
@@ -189,7 +189,7 @@ static void next_worker_too(rig *r)
     assert_int_equal(r->sync->ops->acquire(r->sync, worker, &view), DROVE_OK);
     plain_publish(r, worker);
     assert_int_equal(r->sync->ops->publish(r->sync, worker, &step, &info), DROVE_OK);
-    r->sync->ops->release(r->sync, worker);
+    drove__sync_release(r->sync, worker);
 }
 
 TEST(worst_case_fits_the_pool)
@@ -203,7 +203,7 @@ TEST(worst_case_fits_the_pool)
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
     plain_publish(&r, 0);
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
-    r.sync->ops->release(r.sync, 0);
+    drove__sync_release(r.sync, 0);
     assert_int_equal(depth, T);
     /* T own ones in use, and the current one that the innermost worker reads; 2 T that are read. */
     assert_int_equal(n_busy_most, T + 1 + 2 * T);
@@ -265,7 +265,7 @@ TEST(memory_is_lent_until_publish)
         assert_int_equal(take_step(&r, 1, ones, 1.0f, NULL, NULL), DROVE_OK);
         assert_all(lent, 5.0f);
     }
-    r.sync->ops->release(r.sync, 0);
+    drove__sync_release(r.sync, 0);
     drove_step step = {.value = lent, .eta = 2.0f};
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
     assert_ptr_equal(r.sync->ops->peek(r.sync).theta, lent);
@@ -300,7 +300,7 @@ TEST(spans_survive_a_retry)
     float *lent = r.sync->ops->gradient(r.sync, 0);
     for (unsigned j = 0; j < N; j++) lent[j] = j < 16 ? 99.0f : 4.0f;
     drove_step step = {.value = lent, .span = spans, .n_spans = 1, .eta = 1.0f};
-    r.sync->ops->release(r.sync, 0);
+    drove__sync_release(r.sync, 0);
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
     assert_int_equal(info.attempts, 4);
     const float *theta = r.sync->ops->peek(r.sync).theta;
@@ -382,7 +382,7 @@ TEST(a_step_is_kept_between_retry_and_publish)
         begin(&r, "leashed:inf", 2, NULL);
         assert_int_equal(take_step(&r, 1, ones, 1.0f, NULL, NULL), DROVE_OK);
         assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
-        r.sync->ops->release(r.sync, 0);
+        drove__sync_release(r.sync, 0);
         const float *value = tens;
         if (is_lent) {
             float *lent = r.sync->ops->gradient(r.sync, 0);
@@ -391,7 +391,7 @@ TEST(a_step_is_kept_between_retry_and_publish)
         }
         const drove_step step = {.value = value, .eta = 1.0f};
         update = 0;
-        r.sync->ops->retry(r.sync, 0, &step);
+        r.sync->ops->replay->retry(r.sync, 0, &step);
         assert_int_equal(update, is_lent ? 2 : 0); /* it was to be the second one */
         assert_int_equal(pool_of(&r).n_read, 0);
         assert_int_equal(pool_of(&r).n_in_use, is_lent ? 3 : 2); /* current, own, kept */

@@ -89,8 +89,8 @@ TEST(a_worker_publishes_near_itself)
     expect_slot(s, LAST, OF_LAST + 2);
     expect_slot(s, LAST, 0);
     expect_slot(s, LAST, OF_LAST + 2);
-    s->ops->release(s, 0);
-    s->ops->release(s, 1);
+    drove__sync_release(s, 0);
+    drove__sync_release(s, 1);
     drove__sync_destroy(s);
     rig_fini(&r);
 }

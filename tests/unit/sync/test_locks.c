@@ -61,7 +61,7 @@ static void *act(void *arg)
     atomic_store(&a->begun, 1);
     if (a->what == READ) {
         (void)a->r->sync->ops->acquire(a->r->sync, a->worker, &a->view);
-        a->r->sync->ops->release(a->r->sync, a->worker);
+        drove__sync_release(a->r->sync, a->worker);
     } else {
         (void)a->r->sync->ops->publish(a->r->sync, a->worker, &step, &a->info);
     }

@@ -32,7 +32,7 @@ static void work(rig *r, unsigned worker, void *arg)
             r->sync->ops->gradient != NULL ? r->sync->ops->gradient(r->sync, worker) : NULL;
         const drove_step step = {.value = lent != NULL ? memcpy(lent, value, sizeof value) : value,
                                  .eta = 1.0f};
-        r->sync->ops->release(r->sync, worker);
+        drove__sync_release(r->sync, worker);
         if (r->sync->ops->publish(r->sync, worker, &step, &info) != DROVE_OK)
             all->has_failed[worker] = true;
         note->is_dropped = info.dropped != 0;
@@ -107,7 +107,7 @@ static void check_own_views(rig *r, const notes *all, const char *variant)
     for (unsigned w = 0; w < WORKERS; w++) {
         drove_view view;
         assert_int_equal(r->sync->ops->acquire(r->sync, w, &view), DROVE_OK);
-        r->sync->ops->release(r->sync, w);
+        drove__sync_release(r->sync, w);
         assert_int_equal(view.order, n_places);
     }
 }

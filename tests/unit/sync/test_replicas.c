@@ -20,7 +20,7 @@ static const float *view_of(rig *r, unsigned worker, uint64_t *version)
 {
     drove_view view;
     assert_int_equal(r->sync->ops->acquire(r->sync, worker, &view), DROVE_OK);
-    r->sync->ops->release(r->sync, worker);
+    drove__sync_release(r->sync, worker);
     if (version != NULL) *version = view.version;
     return view.vector;
 }
@@ -145,17 +145,17 @@ TEST(staleness_of_a_turn_is_a_mean)
     rig_init(&r, (rig_options){.variant = "replicas?period=100", .n_workers = 2});
     drove_sync *s = r.sync;
     drove_publish_info info;
-    float *first = s->ops->live(s, 0).theta;
+    float *first = s->live->begin(s, 0).theta;
     assert_ptr_equal(first, view_of(&r, 0, NULL));
-    assert_ptr_equal(s->ops->live(s, 0).theta, first);
-    s->ops->live_done(s, 0, 7, &info);
+    assert_ptr_equal(s->live->begin(s, 0).theta, first);
+    s->live->done(s, 0, 7, &info);
     assert_int_equal(info.staleness, 0);
-    assert_ptr_not_equal(s->ops->live(s, 1).theta, first);
+    assert_ptr_not_equal(s->live->begin(s, 1).theta, first);
     assert_int_equal(s->worker[1].version, 0);
-    (void)s->ops->live(s, 0);
+    (void)s->live->begin(s, 0);
     assert_int_equal(s->worker[0].version, 7);
-    s->ops->live_done(s, 0, 10, &info);
-    s->ops->live_done(s, 1, 4, &info); /* 7 lacked before, 10 came in between: 7 + 10 * 5 / 8 */
+    s->live->done(s, 0, 10, &info);
+    s->live->done(s, 1, 4, &info); /* 7 lacked before, 10 came in between: 7 + 10 * 5 / 8 */
     assert_int_equal(info.staleness, 13);
     assert_int_equal(atomic_load(&s->published), 21);
     rig_fini(&r);
@@ -168,9 +168,9 @@ TEST(live_turns_meet_too)
     drove_sync *s = r.sync;
     drove_publish_info info;
     for (unsigned w = 0; w < 2; w++) {
-        float *theta = s->ops->live(s, w).theta;
+        float *theta = s->live->begin(s, w).theta;
         for (unsigned j = 0; j < N; j++) theta[j] += 1.0f;
-        s->ops->live_done(s, w, 4, &info);
+        s->live->done(s, w, 4, &info);
         expect_all(theta, (float)(w + 1));
     }
     rig_fini(&r);
@@ -183,7 +183,7 @@ TEST(what_is_settled_is_kept)
     rig r;
     rig_init(&r, (rig_options){.variant = "replicas?period=1&merge=sum", .n_workers = 2});
     step(&r, 0, 1.0f);
-    float *theta = r.sync->ops->live(r.sync, 0).theta;
+    float *theta = r.sync->live->begin(r.sync, 0).theta;
     for (unsigned j = 0; j < N; j++) theta[j] -= 2.0f;
     expect_all(r.sync->ops->peek(r.sync).theta, -3.0f);
     rig_fini(&r);
@@ -212,7 +212,7 @@ TEST(a_node_shares_a_replica)
     step(&r, 0, 1.0f); /* the node's fourth, two for each worker: half of -4 */
     expect_all(view_of(&r, 2, NULL), -2.0f);
     expect_all(r.sync->ops->peek(r.sync).theta, -6.0f);
-    assert_int_equal(r.sync->ops->promises, DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL);
+    assert_int_equal(r.sync->promises, DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL);
     rig_fini(&r);
     /* Nothing known of places: one node, which nobody has to meet. */
     rig_init(&r, (rig_options){.variant = "replicas:node?period=2", .n_workers = 3});
@@ -256,7 +256,7 @@ static void noting_apply(const drove_rule *rule, const drovek_table *k, const dr
 /* t is the number, and an engine that steps by itself is told the same. */
 static void numbered_step(rig *r, unsigned worker, uint64_t t)
 {
-    assert_int_equal(r->sync->ops->next_step(r->sync, worker), t);
+    assert_int_equal(r->sync->live->next_step(r->sync, worker), t);
     step(r, worker, 1.0f);
     assert_int_equal(seen_t, t);
 }
@@ -316,12 +316,12 @@ TEST(low_precision_parameters_meet)
     drove_sync *s = r.sync;
     drove_publish_info info;
     for (unsigned w = 0; w < 2; w++) {
-        void *words = s->ops->live(s, w).words;
+        void *words = s->live->begin(s, w).words;
         int16_t *number = words;
         float *tail = words;
         for (int i = 0; i < 64; i++) number[i] = (int16_t)(number[i] + (w == 0 ? i : -3 * i));
         for (int i = 32; i < TYPED_N; i++) tail[i] += 0.5f;
-        s->ops->live_done(s, w, 1, &info);
+        s->live->done(s, w, 1, &info);
     }
     const void *words = s->ops->peek(s).words;
     const int16_t *number = words;
@@ -345,9 +345,9 @@ TEST(state_behind_words_is_averaged)
     float *own[2];
     assert_int_equal(s->n_vector, 3 * TYPED_N);
     for (unsigned w = 0; w < 2; w++) {
-        own[w] = (float *)(void *)s->ops->live(s, w).words + TYPED_N;
+        own[w] = (float *)(void *)s->live->begin(s, w).words + TYPED_N;
         for (unsigned i = 0; i < 2 * TYPED_N; i++) own[w][i] = (float)(i + 10 * w);
-        s->ops->live_done(s, w, 1, &info);
+        s->live->done(s, w, 1, &info);
         assert_true(own[w][7] == (float)(7 + 10 * w));
     }
     const float *mean = (const float *)(const void *)s->ops->peek(s).words + TYPED_N;
@@ -367,10 +367,10 @@ TEST(saturated_meetings_are_counted)
     drove_sync *s = r.sync;
     drove_publish_info info;
     for (unsigned w = 0; w < 2; w++) {
-        int16_t *number = (int16_t *)(void *)s->ops->live(s, w).words;
+        int16_t *number = (int16_t *)(void *)s->live->begin(s, w).words;
         number[5] = INT16_MAX - 10;
         number[6] = -20;
-        s->ops->live_done(s, w, 1, &info);
+        s->live->done(s, w, 1, &info);
     }
     const int16_t *number = (const int16_t *)(const void *)s->ops->peek(s).words;
     assert_int_equal(number[5], INT16_MAX);
@@ -390,9 +390,9 @@ TEST(averages_round_without_bias)
     drove_sync *s = r.sync;
     drove_publish_info info;
     for (unsigned m = 0; m < MEETINGS; m++) {
-        int16_t *number = (int16_t *)(void *)s->ops->live(s, m % 2).words;
+        int16_t *number = (int16_t *)(void *)s->live->begin(s, m % 2).words;
         for (int i = 0; i < 64; i++) number[i]++;
-        s->ops->live_done(s, m % 2, 1, &info);
+        s->live->done(s, m % 2, 1, &info);
         (void)s->ops->peek(s);
     }
     const int16_t *number = (const int16_t *)(const void *)s->ops->peek(s).words;

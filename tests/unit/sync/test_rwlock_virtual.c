@@ -25,7 +25,7 @@ static void come(unsigned worker, void *context)
         s->n_failed += sync->ops->publish(sync, worker, &step, &info) != DROVE_OK;
     } else {
         s->n_failed += sync->ops->acquire(sync, worker, &view) != DROVE_OK;
-        sync->ops->release(sync, worker);
+        drove__sync_release(sync, worker);
     }
     s->done_ns[worker] = drove__now_ns();
 }

@@ -80,7 +80,7 @@ TEST(staleness_counts_updates)
     fill(g, 1.0f);
     rig_init(&r, (rig_options){.variant = "softsync:2", .n = N, .n_workers = 3});
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
-    r.sync->ops->release(r.sync, 0);
+    drove__sync_release(r.sync, 0);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(contribute(&r, 1 + i % 2, 1.0f, 1.0f).staleness, 0);
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_OK);
@@ -197,7 +197,7 @@ TEST(spans_and_whole_gradients_mix)
             drove_view view;
             drove_publish_info info;
             assert_int_equal(r.sync->ops->acquire(r.sync, i, &view), DROVE_OK);
-            r.sync->ops->release(r.sync, i);
+            drove__sync_release(r.sync, i);
             assert_int_equal(r.sync->ops->publish(r.sync, i, &step[i ^ order], &info), DROVE_OK);
         }
         const float *theta = r.sync->ops->peek(r.sync).theta;

@@ -144,7 +144,7 @@ static void keep_pace(rig *r, unsigned worker, void *arg)
         if (r->sync->ops->acquire(r->sync, worker, &view) != DROVE_OK) p->failed[worker]++;
         for (unsigned w = 0; w < T; w++)
             if (i > atomic_load(&p->begun[w]) + BOUND) p->too_far[worker]++;
-        r->sync->ops->release(r->sync, worker);
+        drove__sync_release(r->sync, worker);
         atomic_fetch_add(&p->begun[worker], 1);
         if (r->sync->ops->publish(r->sync, worker, &step, &info) != DROVE_OK) p->failed[worker]++;
         /* Everyone else is at most `bound` behind at the view, `bound` + 1 ahead at the end. */
@@ -199,7 +199,7 @@ TEST(nothing_is_taken_or_published_once_stopped)
     const drove_step step = {.value = gradient, .eta = 1.0f};
     rig_init(&r, (rig_options){.variant = "ssp:1", .n_workers = 2});
     assert_int_equal(r.sync->ops->acquire(r.sync, 0, &view), DROVE_OK);
-    r.sync->ops->release(r.sync, 0);
+    drove__sync_release(r.sync, 0);
     r.sync->ops->stop(r.sync);
     assert_int_equal(r.sync->ops->publish(r.sync, 0, &step, &info), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(), "ssp: stopped");
