@@ -25,8 +25,7 @@
  * other replicas have not brought to the centre, or this one has not fetched from it.
  *
  * Invariants: c, last, merged, bits, n_updates, n_meetings and s->n_clamped are touched by the
- * holder of the centre alone (A8 of docs/inside/memory-model.md).  own + foreign never exceeds
- * `published` as the reader will find it.
+ * holder of the centre alone.  own + foreign never exceeds `published` as the reader will find it.
  */
 #include "base/virtual.h"
 #include "strategy/shared.h"

@@ -3,7 +3,7 @@
  * Meeting: a counter of arrivals and a generation (Mellor-Crummey, Scott, TOCS 1991, the central
  * sense-reversing barrier).  Arrivals are fetch-and-adds with acquire and release, the generation
  * is stored with release by the last one and read with acquire by the others: what a part wrote
- * before a meeting is read by the others after it (docs/inside/memory-model.md, A11).
+ * before a meeting is read by the others after it.
  *
  * Waiting: a short spin, then yielding: parts may be more than processors.  Between jobs: asleep.
  */
