@@ -30,7 +30,9 @@ int cli_cache(const cli_args *args)
         status = drove_cache_print(cli_args_has(args, "json"), stdout);
     } else {
         status = drove_cache_clear(&n_bytes);
-        if (status == DROVE_OK) printf("%.1f MB removed\n", (double)n_bytes * 1e-6);
+        if (status == DROVE_OK && cli_args_has(args, "json"))
+            printf("{\"removed_bytes\": %llu}\n", (unsigned long long)n_bytes);
+        else if (status == DROVE_OK) printf("%.1f MB removed\n", (double)n_bytes * 1e-6);
     }
     return cli_exit_status(status);
 }

@@ -6,6 +6,7 @@
 #include "base/number.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -55,8 +56,13 @@ drove_status drove__cache_list(drove_cached **out, size_t *n_out)
     drove_status status = DROVE_OK;
     *out = NULL;
     *n_out = 0;
-    DIR *dir = drove__cache_folder(folder, sizeof folder) ? opendir(folder) : NULL;
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+    if (!drove__cache_folder(folder, sizeof folder))
+        return drove__fail(DROVE_E_FILE, "cache: expected $XDG_CACHE_HOME/drove or ~/.cache/drove, "
+                                         "found none that can be written");
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be read", folder);
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
         struct stat about;
         if (fstatat(dirfd(dir), e->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(about.st_mode))
@@ -72,7 +78,7 @@ drove_status drove__cache_list(drove_cached **out, size_t *n_out)
         *file = (drove_cached){.n_bytes = (uint64_t)about.st_blocks * 512, .used_s = (int64_t)used};
         snprintf(file->path, sizeof file->path, "%s/%s", folder, e->d_name);
     }
-    if (dir != NULL) closedir(dir);
+    closedir(dir);
     if (status != DROVE_OK) {
         free(*out);
         *out = NULL;
@@ -96,27 +102,33 @@ drove_status drove__cache_room(uint64_t n_bytes, uint64_t *n_removed)
     struct statvfs disk;
     drove_cached *file;
     size_t n;
-    uint64_t cached = 0, limit;
+    uint64_t cached = 0, removable = 0;
     *n_removed = 0;
     if (!drove__cache_folder(folder, sizeof folder) || statvfs(folder, &disk) != 0) return DROVE_OK;
     DROVE_TRY(drove__cache_list(&file, &n));
-    for (size_t i = 0; i < n; i++) cached += file[i].n_bytes;
-    const uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    for (size_t i = 0; i < n; i++) {
+        cached += file[i].n_bytes;
+        if (is_rows(file[i].path)) removable += file[i].n_bytes;
+    }
     const char *text = getenv("DROVE_CACHE_LIMIT");
-    drove_status status = DROVE_OK;
-    limit = (free_bytes + cached) / 5 * 4;
-    if (text != NULL && text[0] != '\0')
-        status = drove__parse_bytes("DROVE_CACHE_LIMIT", text, &limit);
-    if (status == DROVE_OK && n_bytes > limit)
-        status =
-            drove__fail(DROVE_E_IO, "%s: expected room for %.3g GB, found %.3g GB (%s)", folder,
-                        (double)n_bytes * 1e-9, (double)limit * 1e-9,
-                        text != NULL && text[0] != '\0' ? "DROVE_CACHE_LIMIT"
-                                                        : "four fifths of the disk's free space");
+    const bool is_given = text != NULL && text[0] != '\0';
+    uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize, limit = UINT64_MAX;
+    drove_status status =
+        is_given ? drove__parse_bytes("DROVE_CACHE_LIMIT", text, &limit) : DROVE_OK;
+    /* A twentieth of what is free is left to others. */
+    const uint64_t usable = removable + free_bytes / 20 * 19, kept = cached - removable;
+    const uint64_t allowed = limit > kept ? limit - kept : 0;
+    const uint64_t room = usable < allowed ? usable : allowed;
+    if (status == DROVE_OK && n_bytes > room)
+        status = drove__fail(DROVE_E_IO, "%s: expected room for %.3g GB, found %.3g GB (%s)",
+                             folder, (double)n_bytes * 1e-9, (double)room * 1e-9,
+                             allowed < usable ? "DROVE_CACHE_LIMIT" : "what the disk has free");
     /* Those that were used longest ago go first. */
-    for (size_t i = 0; i < n && status == DROVE_OK && cached + n_bytes > limit; i++) {
+    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
+        if (cached + n_bytes <= limit && n_bytes <= free_bytes / 20 * 19) break;
         if (!is_rows(file[i].path) || unlink(file[i].path) != 0) continue;
         cached -= file[i].n_bytes;
+        free_bytes += file[i].n_bytes;
         *n_removed += file[i].n_bytes;
     }
     free(file);

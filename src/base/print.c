@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 9, WORD_SIZE = 6 * 1024 };
+enum { DIGITS = 9 };
 
 /* x 10^k by exact powers; a few roundings of a double are far below half a unit of nine digits. */
 static double scale(double x, int k)
@@ -138,7 +138,8 @@ static bool is_plain(unsigned c)
     const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
     const bool turns = c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
                        (c >= 0x2066 && c <= 0x2069);
-    const bool hides = c == 0x200b || c == 0x2028 || c == 0x2029 || c == 0xfeff;
+    const bool hides = c == 0xad || c == 0x200b || c == 0x2028 || c == 0x2029 || c == 0x2060 ||
+                       c == 0x3164 || c == 0xfeff || (c >= 0xe0000 && c <= 0xe007f);
     return !is_control && !turns && !hides;
 }
 
@@ -166,7 +167,7 @@ static bool is_formula(const char *text)
     char *end;
     if (text[0] == '+' || text[0] == '-') {
         (void)strtod(text, &end);
-        return *end != '\0' || end == text;
+        return text[1] != '\0' && (*end != '\0' || end == text);
     }
     return text[0] != '\0' && strchr("=@\t\r", text[0]) != NULL;
 }
@@ -193,23 +194,30 @@ char *drove__print_word(const char *text, char *into, size_t size)
 {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                "-_./:,+=@%";
-    char plain[WORD_SIZE];
-    drove__print_plain(text, plain, sizeof plain);
-    if (plain[0] != '\0' && strspn(plain, safe) == strlen(plain)) {
-        snprintf(into, size, "%s", plain);
-        return into;
+    const bool is_bare = text[0] != '\0' && strspn(text, safe) == strlen(text);
+    bool is_plain_text = true;
+    unsigned number;
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0' && is_plain_text;) {
+        const size_t n = decode(c, &number);
+        is_plain_text = n > 0 && is_plain(number);
+        c += n;
     }
-    size_t used = 0;
-    const bool fits = size > 2;
-    if (fits) into[used++] = '\'';
-    for (const char *c = plain; fits && *c != '\0'; c++) {
-        const char *as = *c == '\'' ? "'\\''" : (const char[]){*c, '\0'};
-        if (used + strlen(as) + 2 > size) break;
+    /* x, 'x', or $'x' with bytes as \xNN, which bash, zsh and ksh read. */
+    const char *begin = is_bare ? "" : is_plain_text ? "'" : "$'", *end = is_bare ? "" : "'";
+    if (size <= strlen(begin) + strlen(end)) begin = end = text = "";
+    size_t used = (size_t)snprintf(into, size, "%s", begin);
+    for (const char *c = text; *c != '\0'; c++) {
+        char as[8];
+        const unsigned char byte = (unsigned char)*c;
+        const bool is_special = byte < 0x20 || byte >= 0x7f || *c == '\'' || *c == '\\';
+        if (!is_plain_text && is_special) snprintf(as, sizeof as, "\\x%02x", byte);
+        else if (!is_bare && *c == '\'') snprintf(as, sizeof as, "'\\''");
+        else snprintf(as, sizeof as, "%c", *c);
+        if (used + strlen(as) + strlen(end) >= size) break;
         memcpy(into + used, as, strlen(as));
         used += strlen(as);
     }
-    if (fits) into[used++] = '\'';
-    into[used] = '\0';
+    snprintf(into + used, size - used, "%s", end);
     return into;
 }
 

@@ -25,17 +25,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define STREAM_BUFFER_BYTES ((size_t)64 << 10)
 
 #define LINK_FORMAT "/proc/self/fd/%d"
 
-enum { NAME_TRIES = 100, NAME_EXTRA = 48, LINK_SIZE = 32, MOST_LINKS = 40 };
+enum { NAME_TRIES = 100, NAME_EXTRA = 48, LINK_SIZE = 32, MOST_LINKS = 40, MOST_LIST = 8192 };
 
 struct drove_writer {
     char *path;      /* behind symbolic links */
-    char *temporary; /* NULL: path is a device or a pipe, written directly */
+    char *temporary; /* NULL: path is a device, a pipe or an open file, written directly */
     bool is_named;   /* there is a file of the name `temporary` */
     int fd;
     int error;            /* errno of the first write that failed, or 0         */
@@ -101,16 +102,31 @@ static int check_name(const drove_writer *w)
     return lstat(w->temporary, &about) != 0 && errno == ENAMETOOLONG ? ENAMETOOLONG : 0;
 }
 
+/* In a folder where everybody may write, such as /tmp, a link counts if it is ours or the folder
+ * owner's, as where Linux has protected_symlinks: another user may have put it there. */
+static bool is_trusted(const char *link)
+{
+    struct stat own, folder;
+    char *path = folder_of(link);
+    const bool is_known = path != NULL && lstat(link, &own) == 0 && stat(path, &folder) == 0;
+    free(path);
+    if (!is_known) return false;
+    const bool is_open = (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & S_IWOTH) != 0;
+    return !is_open || own.st_uid == geteuid() || own.st_uid == folder.st_uid;
+}
+
 /* The file that the path leads to, which need not exist.  NULL: errno says why. */
 static char *behind_links(const char *path)
 {
     char to[PATH_MAX], *at = strdup(path);
+    int error = ENOMEM;
     for (int i = 0; at != NULL; i++) {
         const ssize_t n = readlink(at, to, sizeof to);
         if (n < 0) return at; /* no link, or not there: opening it says which */
         const char *slash = strrchr(at, '/');
         const size_t n_folder = slash == NULL || to[0] == '/' ? 0 : (size_t)(slash + 1 - at);
-        char *next = i < MOST_LINKS ? malloc(n_folder + (size_t)n + 1) : NULL;
+        error = i == MOST_LINKS ? ELOOP : is_trusted(at) ? ENOMEM : EACCES;
+        char *next = error == ENOMEM ? malloc(n_folder + (size_t)n + 1) : NULL;
         if (next != NULL) {
             memcpy(next, at, n_folder);
             memcpy(next + n_folder, to, (size_t)n);
@@ -118,8 +134,8 @@ static char *behind_links(const char *path)
         }
         free(at);
         at = next;
-        errno = i < MOST_LINKS ? ENOMEM : ELOOP;
     }
+    errno = error;
     return NULL;
 }
 
@@ -129,18 +145,29 @@ static mode_t first_mode(const char *path)
     return access(path, F_OK) == 0 ? 0600 : 0666;
 }
 
-/* Mode, owner and group of the file that is replaced, as far as this user may give them: what is
- * not kept opens the file to nobody. */
-static int keep_rights(int fd, const char *path)
+/* Mode, owner, group and access list of the file that is replaced, as far as this user may give
+ * them and the file system has them.  Where they cannot be kept, fewer may read the file, never
+ * more. */
+static void keep_rights(int fd, const char *path)
 {
+    static const char list_name[] = "system.posix_acl_access";
     struct stat old, now;
-    if (stat(path, &old) != 0 || fstat(fd, &now) != 0) return errno == ENOENT ? 0 : errno;
+    char list[MOST_LIST];
+    if (stat(path, &old) != 0 || fstat(fd, &now) != 0) return;
+    const mode_t group = (old.st_mode >> 3) & 07;
     mode_t mode = old.st_mode & 07777;
-    if (old.st_gid != now.st_gid && fchown(fd, (uid_t)-1, old.st_gid) != 0)
-        mode &= ~(mode_t)(S_IRWXG | S_ISGID);
+    if (old.st_gid != now.st_gid && fchown(fd, (uid_t)-1, old.st_gid) != 0) {
+        mode &= ~(mode_t)(S_IRWXG | S_ISGID | S_IRWXO);
+        mode |= old.st_mode & group; /* others, of whom the old group may be one */
+    }
     if (old.st_uid != now.st_uid && fchown(fd, old.st_uid, (gid_t)-1) != 0)
         mode &= ~(mode_t)S_ISUID;
-    return fchmod(fd, mode) == 0 || errno == EPERM || errno == ENOTSUP ? 0 : errno;
+    /* With a list the group's bits are its mask, not what the group may. */
+    const ssize_t n = getxattr(path, list_name, list, sizeof list);
+    const bool has_list = n > 0 || (n < 0 && errno == ERANGE);
+    if (has_list) mode &= ~(mode_t)S_IRWXG;
+    (void)fchmod(fd, mode);
+    if (n > 0) (void)fsetxattr(fd, list_name, list, (size_t)n, 0);
 }
 
 /* A file without a name, which can get one through its descriptor; -1: not here. */
@@ -178,7 +205,7 @@ static int copy_content(drove_writer *w)
         else if (n > 0 && put_bytes(w, bytes, (size_t)n) != n) error = w->error;
         else if (n > 0) at += n;
     }
-    if (error == 0) error = keep_rights(w->fd, w->path);
+    if (error == 0) keep_rights(w->fd, w->path);
     if (error == 0 && fsync(w->fd) != 0) error = errno;
     if (w->fd >= 0 && error != 0) {
         close(w->fd);
@@ -243,16 +270,38 @@ static drove_status open_temporary(drove_writer *w)
     int error = check_name(w);
     if (error == 0) w->fd = open_unnamed(w->path);
     if (error == 0 && w->fd < 0) error = name_temporary(w, make_named);
-    if (error == 0) error = keep_rights(w->fd, w->path);
-    if (error == 0) return DROVE_OK;
-    if (w->is_named) unlink(w->temporary);
+    if (error == 0) {
+        keep_rights(w->fd, w->path);
+        return DROVE_OK;
+    }
     free(w->temporary);
     w->temporary = NULL;
     return drove__fail_errno(drove__open_status(error), error, "%s: cannot be created", w->path);
 }
 
+/* The open file that the path means by its number: /dev/stdout, /dev/fd/3.  -1: it means none. */
+static int open_number(const char *path)
+{
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        const size_t n = strlen(folders[i]);
+        const char *digits = path + n;
+        if (strncmp(path, folders[i], n) != 0 || *digits == '\0' || strlen(digits) > 6) continue;
+        if (strspn(digits, "0123456789") == strlen(digits)) return atoi(digits);
+    }
+    return -1;
+}
+
 static drove_status open_target(drove_writer *w)
 {
+    const int number = open_number(w->path);
+    if (number >= 0) { /* where it stands: what is there stays */
+        w->fd = fcntl(number, F_DUPFD_CLOEXEC, 0);
+        if (w->fd >= 0) return DROVE_OK;
+        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be opened", w->path);
+    }
     int error = w->path[0] == '\0' ? ENOENT : is_folder(w->path) ? EISDIR : 0;
     if (error != 0)
         return drove__fail_errno(drove__open_status(error), error, "%s: cannot be created",
@@ -297,7 +346,8 @@ drove_status drove__writer_create(const char *path, drove_writer **out)
     if (w == NULL) return drove__fail_nomem(path, sizeof *w);
     w->fd = -1;
     w->memory = drove__memfile_find(path);
-    w->path = w->memory != NULL || is_special_file(path) ? strdup(path) : behind_links(path);
+    const bool is_as_named = w->memory != NULL || open_number(path) >= 0 || is_special_file(path);
+    w->path = is_as_named ? strdup(path) : behind_links(path);
     drove_status status = DROVE_OK;
     if (w->path == NULL && errno == ENOMEM) status = drove__fail_nomem(path, strlen(path));
     else if (w->path == NULL)

@@ -80,7 +80,8 @@ const char *drove__mpi_unjoined(unsigned *n)
     } starters[] = {{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}, {"WORLD_SIZE", "RANK"}};
     for (size_t i = 0; i < DROVE_COUNT(starters) && !is_off() && find_launcher() == NULL; i++) {
         const long size = number_in(starters[i].size);
-        if (size <= 1 || number_in(starters[i].rank) != 0) continue;
+        if (size <= 1 || number_in(starters[i].rank) != 0 || getenv("SLURM_PTY_PORT") != NULL)
+            continue; /* an interactive shell of several tasks is one process */
         *n = (unsigned)size;
         return starters[i].size;
     }
@@ -91,7 +92,8 @@ const char *drove__mpi_launch_word(void)
 {
     const bool is_mpirun =
         getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL;
-    return !is_mpirun && getenv("SLURM_PROCID") != NULL ? "srun" : "mpirun";
+    if (is_mpirun || getenv("SLURM_PROCID") == NULL) return "mpirun";
+    return getenv("PMIX_RANK") != NULL ? "srun --mpi=pmix" : "srun --mpi=pmi2";
 }
 
 /* ---- the module ---- */

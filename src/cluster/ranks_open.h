@@ -15,12 +15,12 @@
 /* Did a launcher start several ranks?  Reads the environment only. */
 bool drove__mpi_is_launched(void);
 
-/* Of the first of several processes that srun without a plug-in for MPI or torchrun has started, so
- * that no ranks are found: the variable that says so, and how many they are.  NULL: there is no
- * such.  Reads the environment only. */
+/* The variable that says that this is the first of several processes, *n of them, which srun
+ * without a plug-in for MPI, or torchrun, has started, so that no ranks are found; else NULL.  Reads
+ * the environment only. */
 const char *drove__mpi_unjoined(unsigned *n);
 
-/* What starts such a job again: "mpirun", "srun". */
+/* The launcher that starts the job again: "mpirun", "srun --mpi=pmix". */
 const char *drove__mpi_launch_word(void);
 
 /* As the launcher says; without one, 1 and 0.  Read the environment only. */

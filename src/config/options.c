@@ -247,7 +247,9 @@ const drove_option_info *drove_options_table(size_t *n_out)
 
 const char *drove_flag_text(const char *name, char into[DROVE_FLAG_SIZE])
 {
-    if (name == NULL || into == NULL) return into;
+    if (into == NULL) return NULL;
+    into[0] = '\0';
+    if (name == NULL) return into;
     snprintf(into, DROVE_FLAG_SIZE, "--%s", name);
     for (char *c = into + 2; *c != '\0'; c++) {
         if (*c == '_') *c = '-';

@@ -112,7 +112,7 @@ drove_status drove__folder_refuse_link(const char *folder, int fd, const char *n
         return DROVE_OK;
     return drove__fail(DROVE_E_EXISTS,
                        "%s: expected files of its own, found the symbolic link %s: drove writes to "
-                       "no file outside the folder",
+                       "no file outside the folder (a copy in the link's place is written)",
                        folder, name);
 }
 

@@ -213,7 +213,6 @@ static drove_status save_all(drove_run *run)
     const float *theta;
     /* Before the state that counts their records. */
     DROVE_TRY(drove__jsonl_sync(run->output.log));
-    DROVE_TRY(drove__jsonl_sync(run->output.own_log));
     DROVE_TRY(drove__events_sync(run->output.events));
     DROVE_TRY(find_theta(&run->problem, &run->workers, &run->state, &theta));
     DROVE_TRY(save_model(&run->config, &run->problem, "model.safetensors", theta));
@@ -253,6 +252,7 @@ drove_status drove__output_timeline(const drove_config *config, const drove_fact
 
 void drove__output_close(drove_output *output)
 {
+    (void)drove__jsonl_sync(output->own_log); /* a record of a sweep says that the run is done */
     drove__jsonl_close(output->log);
     drove__jsonl_close(output->own_log);
     drove__events_close(output->events);

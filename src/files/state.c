@@ -564,9 +564,9 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     if (!are_as_many) DROVE_TRY(load_mean_states(&run->workers, st, n_saved, t));
     if (!are_as_many && (run->workers.plan.ops->needs & DROVE_SYNC_SPREAD) != 0)
         drove__run_say(&run->output.cb,
-                       "--resume: %u workers before, %u now: each begins at the centre, with the "
-                       "mean of what the rule of each had kept",
-                       n_saved, run->workers.plan.n_workers);
+                       "--resume: %u worker%s before, %u now: each begins at the centre, with the "
+                       "mean of what the rules had kept",
+                       n_saved, n_saved == 1 ? "" : "s", run->workers.plan.n_workers);
     drove__ranks_standing(&run->workers);
     /* The words of low-precision parameters mean what they meant under the range of then. */
     double range;

@@ -17,6 +17,26 @@ enum { PATH_SIZE = 4096, MOST_BYTES = 16 << 20, SHOWN = 60 };
 
 /* ---- the folder ---- */
 
+static bool is_own(const char *name)
+{
+    static const char *const names[] = {"study.json", "results.jsonl", "trials.jsonl",
+                                        "runs",       "trials",        "best"};
+    for (size_t i = 0; i < DROVE_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+/* study.json.tmp.PROCESS.N */
+static bool is_temporary(const char *name)
+{
+    static const char beginning[] = "study.json.tmp.";
+    const char *at = name + sizeof beginning - 1;
+    if (strncmp(name, beginning, sizeof beginning - 1) != 0) return false;
+    const size_t n = strspn(at, "0123456789");
+    return n > 0 && at[n] == '.' && at[n + 1] != '\0' &&
+           strspn(at + n + 1, "0123456789") == strlen(at + n + 1);
+}
+
 drove_status drove__study_folder_make(const char *folder, const char *what)
 {
     char path[PATH_SIZE], found[256] = "";
@@ -29,11 +49,8 @@ drove_status drove__study_folder_make(const char *folder, const char *what)
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir != NULL && status == DROVE_OK && (e = readdir(dir)) != NULL;) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        if (is_new && strncmp(e->d_name, "study.json.tmp.", strlen("study.json.tmp.")) == 0) {
-            (void)unlinkat(dirfd(dir), e->d_name, 0); /* it was being written */
-            continue;
-        }
-        status = drove__folder_refuse_link(folder, dirfd(dir), e->d_name);
+        if (is_temporary(e->d_name)) continue; /* it was being written: no study yet */
+        if (is_own(e->d_name)) status = drove__folder_refuse_link(folder, dirfd(dir), e->d_name);
         if (is_new) snprintf(found, sizeof found, "%s", e->d_name);
     }
     if (dir != NULL) closedir(dir);

@@ -172,6 +172,8 @@ drove_status drove_report(const drove_report_options *options)
 {
     DROVE_GIVEN(options);
     DROVE_GIVEN_AS(options->folder, "options->folder");
+    for (size_t i = 0; i < options->n_folders; i++)
+        DROVE_GIVEN_AS(options->folder[i], "options->folder");
     DROVE_IN_C_LOCALE;
     json_t *runs;
     const drove_report_options *o = options;

@@ -73,8 +73,22 @@ drove_status drove__command_folder(drove_command *c, const char *folder)
                                      folder);
         DROVE_TRY(drove__folder_refuse_link("the study's folder", AT_FDCWD, folder));
     }
+    drove__folder_keep_name(folder);
     snprintf(c->out, sizeof c->out, "%s/out.json", folder);
     snprintf(c->err, sizeof c->err, "%s/err.txt", folder);
+    /* What an earlier try has left, or somebody else: links would lead out of the folder. */
+    static const char *const files[] = {"out.json", "err.txt", "log.jsonl"};
+    for (size_t i = 0; i < DROVE_COUNT(files); i++) {
+        char *path = drove__path_join(folder, files[i]);
+        if (path == NULL) return drove__fail_nomem("a path", strlen(folder));
+        const bool is_there = unlink(path) != 0 && errno != ENOENT;
+        const int error = errno;
+        const drove_status status =
+            is_there ? drove__fail_errno(DROVE_E_IO, error, "%s: cannot be removed", path)
+                     : DROVE_OK;
+        free(path);
+        DROVE_TRY(status);
+    }
     return DROVE_OK;
 }
 

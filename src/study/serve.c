@@ -89,7 +89,8 @@ static bool is_own_name(const char *host)
     char name[64];
     struct in_addr address;
     if (host == NULL) return true; /* HTTP 1.0 */
-    const size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    const char *bracket = host[0] == '[' ? strchr(host, ']') : NULL;
+    const size_t n = bracket != NULL ? (size_t)(bracket + 1 - host) : strcspn(host, ":");
     if (n >= sizeof name) return false;
     memcpy(name, host, n);
     name[n] = '\0';
@@ -230,7 +231,8 @@ drove_status drove_watch_serve(const drove_watch_server *options)
 {
     DROVE_GIVEN_AS(options, "server");
     DROVE_GIVEN_AS(options->folder, "server->folder");
-    DROVE_GIVEN_AS(options, "server");
+    for (size_t i = 0; i < options->n_folders; i++)
+        DROVE_GIVEN_AS(options->folder[i], "server->folder");
     DROVE_IN_C_LOCALE;
     int fd;
     address at;

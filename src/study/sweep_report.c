@@ -235,6 +235,8 @@ drove_status drove_sweep_best(const char *study, const char *folder, const char 
 {
     DROVE_GIVEN(study);
     DROVE_GIVEN(folder);
+    DROVE_GIVEN(group);
+    DROVE_GIVEN(figure);
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     drove_sweep_state s = {0};
@@ -383,6 +385,8 @@ drove_status drove_sweep_pair(const char *study, const char *folder, const char 
 {
     DROVE_GIVEN(study);
     DROVE_GIVEN(folder);
+    DROVE_GIVEN(pair);
+    DROVE_GIVEN(figure);
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
     size_t side[2] = {0};

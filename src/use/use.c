@@ -111,6 +111,7 @@ drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report
     DROVE_GIVEN_AS(use->model, "use->model");
     DROVE_GIVEN_AS(use->data, "use->data");
     DROVE_GIVEN(out);
+    DROVE_GIVEN(metrics);
     DROVE_IN_C_LOCALE;
     *metrics = NULL;
     return drove__eval(use, NULL, out, metrics);

@@ -30,8 +30,17 @@ DROVE_CACHE_LIMIT=1MiB large 200003
 DROVE_CACHE_LIMIT=much large 200003
 [ "$status" = 2 ] && grep -q 'DROVE_CACHE_LIMIT: expected a whole number' err.txt || fail "$(cat err.txt)"
 
+# What drove may not remove counts, and nothing is removed for what does not fit.
+head -c 90000000 /dev/zero >cache/drove/program.bin
+large 200004
+[ "$status" = 1 ] && [ "$(cached)" = 3 ] || fail "$(cat err.txt; "$DROVE" cache)"
+rm cache/drove/program.bin
+
 run_for 0 cache
 grep -qE '^2 files, [0-9.]+ MB in .*/cache/drove$' out.txt || fail "$(cat out.txt)"
 run_for 0 cache --clear
 grep -qE '^[1-9][0-9.]* MB removed$' out.txt && [ "$(cached)" = 0 ] || fail "$(cat out.txt)"
+run_for 0 cache --clear --json
+[ "$(cat out.txt)" = '{"removed_bytes": 0}' ] || fail "$(cat out.txt)"
+XDG_CACHE_HOME='' HOME='' run_for 2 cache --clear
 echo "the cache is bounded"

@@ -57,13 +57,17 @@ grid: {lr: [0.01]}
 repeat: [1, 2]
 YAML
 run_for 0 sweep study.yaml --out sweep
-for name in results.jsonl runs/0002/err.txt runs/0002/out.json runs/0002 runs; do
+for name in results.jsonl runs/0002/err.txt runs/0002/out.json runs/0002/log.jsonl runs/0002 runs; do
     rm -rf other && cp -r sweep other
     head -n 1 sweep/results.jsonl >other/results.jsonl # the second run is still to be made
     rm -rf elsewhere/it && cp -r "other/$name" elsewhere/it && rm -r "other/${name:?}"
     ln -s "$PWD/elsewhere/it" "other/$name"
     cp -r elsewhere/it before.it
     run sweep study.yaml --out other
+    case $name in
+    runs/0002/*) [ "$status" = 0 ] && [ "$(wc -l <other/results.jsonl)" = 2 ] || fail "$name: $status, $(cat err.txt)" ;;
+    *) grep -q "found the symbolic link .*: drove writes to no file outside the folder" err.txt || fail "$name: $(cat err.txt)" ;;
+    esac
     diff -r before.it elsewhere/it || fail "sweep wrote through $name"
     rm -r before.it
 done

@@ -34,13 +34,13 @@ grep -q '^outer 0$' before.txt && fail "no outer velocity to keep: $(cat before.
 # Fewer steps than an exchange needs, so that the outer velocity has to be as it was.
 while read -r workers epochs; do
     run_for 0 train --resume run --workers procs:"$workers" --until epochs="$epochs"
-    grep -q " workers before, $workers now: each begins at the centre, with the mean of what the rule" err.txt ||
+    grep -q " workers* before, $workers now: each begins at the centre, with the mean of what the rules" err.txt ||
         fail "$workers workers: not said: $(cat err.txt)"
     show run/state.safetensors >now.txt
     [ "$(grep outer before.txt)" = "$(grep outer now.txt)" ] || fail "$workers workers: $(cat before.txt now.txt)"
     # Adam's second moments fall by a thousandth in a step without a gradient.
     awk '$1 == "mean" && $4 == 1 { print $5 }' before.txt now.txt | tr '\n' ' ' |
-        awk '{ exit !($2 > 0.98 * $1) }' || fail "$workers workers: the rule's state: $(cat before.txt now.txt)"
+        awk '{ exit !($2 > 0.98 * $1 && $2 < 1.3 * $1) }' || fail "$workers workers: the rule's state: $(cat before.txt now.txt)"
 done <<'RUNS'
 2 1.05
 4 1.15

@@ -514,19 +514,25 @@ class Passes(unittest.TestCase):
         endless = DroveClassifier("mlp:64,64", rule="sgd", lr=0.01, batch=4, until="seconds=100", random_state=0)
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGINT, before)
-        begin = lambda: threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
+
+        def after(n):
+            """Ctrl-C at the n-th evaluation."""
+            left = [n]
+
+            def evaluated(p):
+                left[0] -= 1
+                if left[0] == 0:
+                    signal.raise_signal(signal.SIGINT)
+            return evaluated
         model = clone(endless)
-        begin()
         with self.assertRaises(KeyboardInterrupt):
-            model.fit(X, y)
+            model.fit(X, y, callbacks=after(3))
         self.assertGreater(model.score(X, y), 0.8)
-        begin()
         with self.assertWarnsRegex(RuntimeWarning, "interrupted"):
-            kept = clone(endless).set_params(interrupt="keep").fit(X, y)
+            kept = clone(endless).set_params(interrupt="keep").fit(X, y, callbacks=after(3))
         self.assertGreater(kept.score(X, y), 0.8)
-        begin()
         with self.assertRaises(KeyboardInterrupt):  # and not a search that goes on with a fit that was cut
-            GridSearchCV(endless, {"lr": [0.01, 0.02]}, cv=2).fit(X, y)
+            GridSearchCV(endless, {"lr": [0.01, 0.02]}, cv=2).fit(X, y, callbacks=after(2))
 
     def test_end_by_a_signal(self):
         X = np.random.RandomState(0).randn(200_000, 8).astype(np.float32)

@@ -69,7 +69,7 @@ typedef struct table_file { /* being read */
     char *scratch; /* of a label with "" */
 } table_file;
 
-enum { MANY_CLASSES = 1000, FEW_ROWS = 10 }; /* of a class */
+enum { MANY_CLASSES = 1000, FEW_ROWS = 10 /* of a class */ };
 
 /* ---- the spec ---- */
 

@@ -116,7 +116,7 @@ TEST(cells_are_for_a_spreadsheet)
                  {"", " x", "\" x\""},       {"p_", "a,b", "\"p_a,b\""},
                  {"", "a\"b", "\"a\"\"b\""}, {"", "=1+2", "'=1+2"},
                  {"p_", "=1+2", "p_=1+2"},   {"", "@sum(a,b)", "\"'@sum(a,b)\""},
-                 {"", "+x", "'+x"},          {"", "-", "'-"},
+                 {"", "+x", "'+x"},          {"", "-", "-"},
                  {"", "-1.5e3", "-1.5e3"},   {"", "+1", "+1"},
                  {"", "-1+cmd", "'-1+cmd"},  {"", "\tx", "'\tx"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -138,7 +138,8 @@ TEST(words_are_for_a_shell)
                  {"a;rm -r b", "'a;rm -r b'"},
                  {"it's", "'it'\\''s'"},
                  {"$(x)`y`", "'$(x)`y`'"},
-                 {"tab\t", "'tab\\x09'"},
+                 {"it's a\ttab", "$'it\\x27s a\\x09tab'"},
+                 {"\xe9", "$'\\xe9'"},
                  {"caf\xc3\xa9", "'caf\xc3\xa9'"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char into[64];

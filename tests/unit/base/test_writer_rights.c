@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static bool has_linkat = true;
@@ -145,4 +146,54 @@ TEST(test_without_names_for_nameless_files)
     expect("rights/file", "short");
     assert_int_not_equal(system("ls rights/file.tmp.* >/dev/null 2>&1"), 0);
     free(text);
+}
+
+/* Where everybody may write, a link of somebody else is not followed. */
+TEST(test_links_of_others)
+{
+    enum { OTHER_USER = 12345 };
+    make("rights/elsewhere/target", 0600);
+    assert_int_equal(mkdir("rights/open", 0777), 0);
+    assert_int_equal(chmod("rights/open", 01777), 0);
+    assert_int_equal(symlink("../elsewhere/target", "rights/open/link"), 0);
+    assert_ok(write_file("rights/open/link", "ours"));
+    expect("rights/elsewhere/target", "ours");
+    if (geteuid() != 0) skip(); /* only root may give links away */
+    assert_int_equal(lchown("rights/open/link", OTHER_USER, (gid_t)-1), 0);
+    assert_fails(write_file("rights/open/link", "theirs"), DROVE_E_FILE, "Permission denied");
+    expect("rights/elsewhere/target", "ours");
+    assert_int_equal(chown("rights/open", OTHER_USER, (gid_t)-1), 0); /* their own folder */
+    assert_ok(write_file("rights/open/link", "theirs"));
+    expect("rights/elsewhere/target", "theirs");
+}
+
+/* An open file that is named by its number goes on where it stands. */
+TEST(test_open_files_go_on)
+{
+    char path[64];
+    const int fd = open("rights/open.txt", O_WRONLY | O_CREAT | O_APPEND, 0666);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "begin ", 6), 6);
+    snprintf(path, sizeof path, "/dev/fd/%d", fd);
+    assert_ok(write_file(path, "more "));
+    assert_int_equal(write(fd, "end", 3), 3);
+    close(fd);
+    expect("rights/open.txt", "begin more end");
+}
+
+/* With an access list the group's bits are a mask: without the list they would open the file. */
+TEST(test_access_lists_are_kept)
+{
+    /* version 2; user 6, user 12345 6, group 0, mask 6, other 0 */
+    static const unsigned char list[] = {2,   0,   0,   0,   1,   0,    6,    0,   255, 255, 255,
+                                         255, 2,   0,   6,   0,   0x39, 0x30, 0,   0,   4,   0,
+                                         0,   0,   255, 255, 255, 255,  16,   0,   6,   0,   255,
+                                         255, 255, 255, 32,  0,   0,    0,    255, 255, 255, 255};
+    unsigned char found[sizeof list];
+    make("rights/file", 0600);
+    if (setxattr("rights/file", "system.posix_acl_access", list, sizeof list, 0) != 0) skip();
+    assert_ok(write_file("rights/file", "new"));
+    assert_int_equal(getxattr("rights/file", "system.posix_acl_access", found, sizeof found),
+                     sizeof list);
+    assert_memory_equal(found, list, sizeof list);
 }
