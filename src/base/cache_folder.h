@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 typedef struct drove_cached {
-    char path[PATH_MAX];
+    char     path[PATH_MAX];
     uint64_t n_bytes; /* on the disk */
-    int64_t used_s;   /* seconds since 1970 of its last use, as far as the file system knows */
+    int64_t  used_s;  /* seconds since 1970 of its last use, as far as the file system knows */
 } drove_cached;
 
 /* All files of the cache, those that were used longest ago first; the caller frees *out.  Errors:

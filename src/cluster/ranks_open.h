@@ -16,8 +16,8 @@
 bool drove__mpi_is_launched(void);
 
 /* The variable that says that this is the first of several processes, *n of them, which srun
- * without a plug-in for MPI, or torchrun, has started, so that no ranks are found; else NULL.  Reads
- * the environment only. */
+ * without a plug-in for MPI, or torchrun, has started, so that no ranks are found; else NULL.
+ * Reads the environment only. */
 const char *drove__mpi_unjoined(unsigned *n);
 
 /* The launcher that starts the job again: "mpirun", "srun --mpi=pmix". */

@@ -131,8 +131,7 @@ static void note_write(int fd, const void *bytes, ssize_t n, off_t offset)
     char head[HEAD];
     if (n <= 0) return;
     if (number_of(fd) == 0 || fd == 1 || fd == 2) snprintf(head, sizeof head, "said %zd\n", n);
-    else
-        snprintf(head, sizeof head, "write %llu %lld %zd\n", number_of(fd), (long long)offset, n);
+    else snprintf(head, sizeof head, "write %llu %lld %zd\n", number_of(fd), (long long)offset, n);
     put(head, bytes, (size_t)n);
 }
 
