@@ -127,8 +127,8 @@ static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_s
     return DROVE_OK;
 }
 
-/* The state is that of another number of workers: all here begin at the centre.  The outer velocity was the same for
- * all and stays; what each had of its own, replica and residual, is gone. */
+/* The state is that of another number of workers: all here begin at the centre.  The outer velocity
+ * was the same for all and stays; what each had of its own, replica and residual, is gone. */
 static drove_status begin_at_centre(drove_elastic *e, drove_sync *s, const drove_params *vector,
                                     const drove_safetensors *st)
 {
