@@ -117,7 +117,7 @@ static drove_status check_written(drove_writer *w, const char *path, size_t n_te
     drove_safetensors st;
     DROVE_TRY(drove__writer_flush(w, &for_now));
     if (for_now == NULL) return DROVE_OK; /* a pipe */
-    drove_status status = drove__safetensors_open(for_now, NULL, 0, &st);
+    drove_status status = drove__safetensors_load_header(for_now, &st);
     if (status != DROVE_OK) {
         /* The error names the file, not the name that the content has for now. */
         char why[DROVE_ERROR_TEXT_SIZE];
@@ -175,13 +175,10 @@ drove_status drove__safetensors_write(const char *path, const drove_tensor *tens
 typedef struct loading {
     drove_reader *reader;
     const char *path;
-    uint64_t header_bytes;
     uint64_t data_most; /* bytes that can follow the header      */
     size_t *begin;      /* [n_tensors] offsets in the file       */
     size_t *end;
-    bool is_some; /* only tensors called name[n_names] */
-    const char *const *name;
-    size_t n_names;
+    bool is_header;             /* no content of tensors */
     drove_place_tensors *place; /* NULL: all tensors go into st.data */
     void *context;
     json_t *sums;        /* of the tensors' bytes; NULL: a file without checksums */
@@ -221,7 +218,6 @@ static drove_status read_header(loading *l, json_t **out)
         }
     }
     free(text);
-    l->header_bytes = length;
     l->data_most = after - length;
     return status;
 }
@@ -343,8 +339,7 @@ static drove_status read_descriptions(loading *l, const json_t *header)
     l->begin = calloc(n + 1, sizeof *l->begin);
     l->end = calloc(n + 1, sizeof *l->end);
     l->st.tensor = calloc(n + 1, sizeof *l->st.tensor);
-    l->st.offset = calloc(n + 1, sizeof *l->st.offset);
-    if (l->begin == NULL || l->end == NULL || l->st.tensor == NULL || l->st.offset == NULL) {
+    if (l->begin == NULL || l->end == NULL || l->st.tensor == NULL) {
         return drove__fail_nomem(l->path, n * sizeof *l->st.tensor);
     }
     if (pairs != NULL) DROVE_TRY(read_metadata(l, pairs));
@@ -376,13 +371,6 @@ static size_t pad_to_line(size_t size_bytes)
     return (size_bytes + DROVE_CACHE_LINE - 1) & ~(size_t)(DROVE_CACHE_LINE - 1);
 }
 
-static bool is_wanted(const loading *l, const char *name)
-{
-    for (size_t i = 0; i < l->n_names; i++)
-        if (strcmp(l->name[i], name) == 0) return true;
-    return !l->is_some;
-}
-
 /* spans[n], sorted: each must begin where the one before it ends.  *size_bytes: memory for those
  * that are loaded, padded. */
 static drove_status check_spans(const loading *l, const span *spans, size_t *size_bytes)
@@ -398,7 +386,7 @@ static drove_status check_spans(const loading *l, const span *spans, size_t *siz
                                l->path, name, expected, spans[i].begin);
         }
         expected = spans[i].end;
-        if (is_wanted(l, name)) *size_bytes += pad_to_line(spans[i].end - spans[i].begin);
+        if (!l->is_header) *size_bytes += pad_to_line(spans[i].end - spans[i].begin);
     }
     return DROVE_OK;
 }
@@ -428,8 +416,7 @@ static drove_status read_spans(loading *l, const span *spans)
     for (size_t i = 0; i < l->st.n_tensors; i++) {
         size_t size_bytes = spans[i].end - spans[i].begin;
         drove_tensor *t = &l->st.tensor[spans[i].tensor];
-        l->st.offset[spans[i].tensor] = LENGTH_BYTES + l->header_bytes + spans[i].begin;
-        if (!is_wanted(l, t->name)) {
+        if (l->is_header) {
             DROVE_TRY(drove__reader_skip(l->reader, size_bytes));
             continue;
         }
@@ -479,7 +466,7 @@ static drove_status read_data(loading *l)
 
 static drove_status check_plain(const loading *l)
 {
-    if (!l->is_some || drove__reader_plain_bytes(l->reader) != UINT64_MAX) return DROVE_OK;
+    if (!l->is_header || drove__reader_plain_bytes(l->reader) != UINT64_MAX) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: expected a regular file that is not compressed", l->path);
 }
 
@@ -512,10 +499,9 @@ drove_status drove__safetensors_load(const char *path, drove_safetensors *out)
     return load(&l, out);
 }
 
-drove_status drove__safetensors_open(const char *path, const char *const *name, size_t n_names,
-                                     drove_safetensors *out)
+drove_status drove__safetensors_load_header(const char *path, drove_safetensors *out)
 {
-    loading l = {.path = path, .is_some = true, .name = name, .n_names = n_names};
+    loading l = {.path = path, .is_header = true};
     return load(&l, out);
 }
 
@@ -536,7 +522,6 @@ void drove__safetensors_fini(drove_safetensors *st)
     free(st->meta_key);
     free(st->meta_value);
     free(st->tensor);
-    free(st->offset);
     drove__free(st->data);
     memset(st, 0, sizeof *st);
 }

@@ -22,7 +22,6 @@ typedef struct drove_safetensors {
     size_t        n_meta; /* "__metadata__": string to string            */
     char        **meta_key, **meta_value;
     bool          is_checked; /* it has checksums, and they are right */
-    uint64_t     *offset;     /* [n_tensors] of their bytes in the file, as it is uncompressed */
 } drove_safetensors;
 
 /* meta: pairs of strings key, value, ..., NULL; meta itself may be NULL.  The same arguments give
@@ -32,10 +31,9 @@ drove_status drove__safetensors_write(const char *path, const drove_tensor *tens
                                       size_t n_tensors, const char *const *meta);
 /* Errors: DROVE_E_IO, DROVE_E_DATA (what is wrong, and at which byte), DROVE_E_NOMEM. */
 drove_status drove__safetensors_load(const char *path, drove_safetensors *out);
-/* The same, but only the tensors called name[n_names] are loaded, those of them that there are;
- * `bytes` of the others is NULL.  Errors: also DROVE_E_DATA (a compressed file, or a pipe). */
-drove_status drove__safetensors_open(const char *path, const char *const *name, size_t n_names,
-                                     drove_safetensors *out);
+/* The same without the content of the tensors, whose `bytes` are NULL.  Errors: also DROVE_E_DATA
+ * (a compressed file, or a pipe). */
+drove_status drove__safetensors_load_header(const char *path, drove_safetensors *out);
 /* Says where tensors go, once their names, types and shapes are known: sets `bytes` of those that
  * are to be read into other memory than st->data, which the caller owns and may write. */
 typedef drove_status drove_place_tensors(void *context, drove_safetensors *st);

@@ -58,19 +58,19 @@ static void check_want(const drove_safetensors *st, const drove_tensor *t)
     if (drove__tensor_bytes(t) != n * type_bytes(t->type)) abort();
 }
 
-/* The first tensor alone is the same as in the whole file. */
-static void check_part(const char *path, const drove_safetensors *whole)
+/* The header alone says the same. */
+static void check_header(const char *path, const drove_safetensors *whole)
 {
     drove_safetensors st;
-    const char *const name[] = {whole->tensor[0].name};
-    if (drove__safetensors_open(path, name, 1, &st) != DROVE_OK) {
+    if (drove__safetensors_load_header(path, &st) != DROVE_OK) {
         if (drove_error_text()[0] == '\0') abort(); /* a compressed file */
         return;
     }
-    const drove_tensor *t = drove__safetensors_find(&st, name[0]);
-    const size_t n = t != NULL ? drove__tensor_bytes(t) : 1;
-    if (t == NULL || n != drove__tensor_bytes(&whole->tensor[0])) abort();
-    if (n > 0 && memcmp(t->bytes, whole->tensor[0].bytes, n) != 0) abort();
+    if (st.n_tensors != whole->n_tensors) abort();
+    for (size_t i = 0; i < st.n_tensors; i++) {
+        if (strcmp(st.tensor[i].name, whole->tensor[i].name) != 0) abort();
+        if (drove__tensor_bytes(&st.tensor[i]) != drove__tensor_bytes(&whole->tensor[i])) abort();
+    }
     drove__safetensors_fini(&st);
 }
 
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
             check_tensor(&st, &st.tensor[i]);
             check_want(&st, &st.tensor[i]);
         }
-        if (st.n_tensors > 0) check_part(file.path, &st);
+        check_header(file.path, &st);
         for (size_t i = 0; i < st.n_meta; i++) {
             if (drove__safetensors_meta(&st, st.meta_key[i]) == NULL) abort();
         }
