@@ -15,6 +15,7 @@
 #include "files/facts.h"
 #include "files/folder.h"
 #include "values/progress.h"
+#include "values/say.h"
 #include "files/state.h"
 #include "problem/targets.h"
 
@@ -92,6 +93,34 @@ static drove_status trim_log(const drove_workers *workers, drove_state *state, c
     return status;
 }
 
+/* Files outside the folder that the former run wrote, and this one does not, as nobody has named
+ * them.  What cannot be read says nothing. */
+static void say_unwritten(const drove_config *config)
+{
+    const struct {
+        const char *name, *now;
+    } files[] = {{"log", config->files.log},
+                 {"timeline", config->files.timeline},
+                 {"record", config->files.record}};
+    json_error_t error;
+    json_t *run = NULL;
+    size_t n;
+    char *path = drove__path_join(config->files.resume, "run.json"), *text = NULL;
+    if (path != NULL && drove__file_load(path, (size_t)1 << 20, &text, &n) == DROVE_OK)
+        (void)drove__json_parse(text, n, 0, &error, &run);
+    for (size_t i = 0; i < DROVE_COUNT(files); i++) {
+        const char *then =
+            json_string_value(json_object_get(json_object_get(run, "options"), files[i].name));
+        if (then == NULL || then[0] == '\0' || strcmp(then, "none") == 0 || files[i].now != NULL)
+            continue;
+        drove__run_say(config, "--resume: %.200s is not written on: --%s names it again", then,
+                       files[i].name);
+    }
+    json_decref(run);
+    free(text);
+    free(path);
+}
+
 drove_status drove__output_open(drove_run *run)
 {
     /* --log: a new file, unless the run goes on. */
@@ -111,6 +140,7 @@ drove_status drove__output_open(drove_run *run)
     DROVE_TRY(drove__folder_make(&run->config, &choice));
     DROVE_TRY(drove__config_choose(&run->config, &choice));
     DROVE_TRY(drove__folder_open(&run->config, &run->output));
+    if (goes_on) say_unwritten(&run->config);
     const drove_progress before = {0};
     drove_facts facts;
     char *text = NULL;

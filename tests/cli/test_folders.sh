@@ -22,6 +22,9 @@ for option in log timeline record replay_steps; do
     rm -rf with
 done
 # The command line may name them.
+run_for 0 train rows.csv --label y --model logistic --lr 0.1 --until epochs=1 --test none --out logged --log elsewhere/own
+run_for 0 train --resume logged --until epochs=2
+grep -q -- '--resume: elsewhere/own is not written on: --log names it again' err.txt || fail "not said: $(cat err.txt)"
 run_for 0 train --resume named --until epochs=3 --log elsewhere/log --timeline elsewhere/timeline --quiet
 [ -s elsewhere/log ] && [ -s elsewhere/timeline ] || fail "--log and --timeline were not written"
 
