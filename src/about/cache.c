@@ -1,7 +1,7 @@
 /* about/cache.c - drove_cache_print, drove_cache_clear: what drove keeps in the user's cache. */
+#include "about/info.h"
 #include "base/cache_folder.h"
 #include "base/given.h"
-#include "base/json.h"
 #include "base/locale.h"
 
 #include <drove/data.h>
@@ -11,38 +11,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-static void print_text(const char *folder, const drove_cached *file, size_t n, uint64_t sum,
-                       FILE *stream)
-{
-    for (size_t i = 0; i < n; i++) {
-        char date[32] = "?";
-        struct tm then;
-        const time_t used = (time_t)file[i].used_s;
-        if (localtime_r(&used, &then) != NULL)
-            (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M", &then);
-        fprintf(stream, "%s  %9.1f MB  %s\n", date, (double)file[i].n_bytes * 1e-6,
-                strrchr(file[i].path, '/') + 1);
-    }
-    fprintf(stream, "%zu file%s, %.1f MB in %s\n", n, n == 1 ? "" : "s", (double)sum * 1e-6,
-            folder);
-}
-
-static drove_status print_json(const char *folder, const drove_cached *file, size_t n, FILE *stream)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:I, s:I}", "file", strrchr(file[i].path, '/') + 1, "bytes",
-                            (json_int_t)file[i].n_bytes, "used_s", (json_int_t)file[i].used_s));
-    json_t *all = json_pack("{s:s, s:o}", "folder", folder, "files", list);
-    char *text = drove__json_dump(all, JSON_INDENT(2));
-    json_decref(all);
-    if (text == NULL) return drove__fail_nomem("a list", n);
-    fprintf(stream, "%s\n", text);
-    free(text);
-    return DROVE_OK;
-}
 
 drove_status drove_cache_print(int as_json, FILE *stream)
 {
@@ -54,10 +22,31 @@ drove_status drove_cache_print(int as_json, FILE *stream)
     uint64_t sum = 0;
     DROVE_TRY(drove__cache_list(&file, &n));
     (void)drove__cache_folder(folder, sizeof folder);
-    for (size_t i = 0; i < n; i++) sum += file[i].n_bytes;
     drove_status status = DROVE_OK;
-    if (as_json) status = print_json(folder, file, n, stream);
-    else print_text(folder, file, n, sum, stream);
+    if (as_json) {
+        json_t *all = json_object(), *list = json_array();
+        for (size_t i = 0; i < n; i++)
+            drove__json_add(&list,
+                            json_pack("{s:s, s:I, s:I}", "file", strrchr(file[i].path, '/') + 1,
+                                      "bytes", (json_int_t)file[i].n_bytes, "used_s",
+                                      (json_int_t)file[i].used_s));
+        drove__json_set(&all, "folder", json_string(folder));
+        drove__json_set(&all, "files", list);
+        status = drove__about_print_json(all, "cache", stream);
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            char date[32] = "?";
+            struct tm then;
+            const time_t used = (time_t)file[i].used_s;
+            if (localtime_r(&used, &then) != NULL)
+                (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M", &then);
+            fprintf(stream, "%s  %9.1f MB  %s\n", date, (double)file[i].n_bytes * 1e-6,
+                    strrchr(file[i].path, '/') + 1);
+            sum += file[i].n_bytes;
+        }
+        fprintf(stream, "%zu file%s, %.1f MB in %s\n", n, n == 1 ? "" : "s", (double)sum * 1e-6,
+                folder);
+    }
     free(file);
     if (status == DROVE_OK && ferror(stream))
         status = drove__fail(DROVE_E_IO, "cache: cannot write the list");

@@ -46,9 +46,13 @@ static const struct {
      {"auto", "the fastest here by a short probe, on one thread or more (drove train)", "", NULL}},
 };
 
-/* The choice comes after the last entry. */
-static bool choice_at(const char *kind, size_t i, drove_named *out)
+static bool entry_at(const char *kind, size_t i, drove_named *out)
 {
+    if (kind == NULL) return kind_at(i, out);
+    if (more.at != NULL && strcmp(kind, more.kind.name) == 0) return more.at(i, out);
+    if (drove__registry_at(kind, i, out)) return true;
+
+    /* the choice comes after the last entry */
     drove_named last;
     for (size_t c = 0; c < DROVE_COUNT(choices); c++) {
         if (strcmp(choices[c].kind, kind) != 0) continue;
@@ -56,13 +60,6 @@ static bool choice_at(const char *kind, size_t i, drove_named *out)
         return i > 0 && drove__registry_at(kind, i - 1, &last);
     }
     return false;
-}
-
-static bool entry_at(const char *kind, size_t i, drove_named *out)
-{
-    if (kind == NULL) return kind_at(i, out);
-    if (more.at != NULL && strcmp(kind, more.kind.name) == 0) return more.at(i, out);
-    return drove__registry_at(kind, i, out) || choice_at(kind, i, out);
 }
 
 static drove_status print_json(const char *kind, FILE *stream)

@@ -36,31 +36,6 @@ size_t drove__c_n_cells(const drove_schema *schema)
 
 /* ---- the comment ---- */
 
-static void describe(FILE *to, const drove_column *c)
-{
-    switch (c->type) {
-    case DROVE_COLUMN_NUMBER:
-        fputs("number", to);
-        if (drove__unit_is_clock(&c->unit)) fputs(" of seconds", to);
-        else if (drove__unit_text(&c->unit) != NULL)
-            fprintf(to, " without its unit, %s", drove__unit_text(&c->unit));
-        fputs("; NaN: missing\n", to);
-        break;
-    case DROVE_COLUMN_BOOLEAN: fputs("0 or 1; NaN: missing\n", to); break;
-    case DROVE_COLUMN_DATE:
-        fprintf(to, "days since 1970-01-01%s; NaN: missing\n",
-                c->has_time ? ", then minutes since midnight, seconds as a fraction" : "");
-        break;
-    default:
-        fputs("category, a number of these; others: missing\n", to);
-        for (size_t i = 0; i < c->n_values; i++) {
-            fprintf(to, " *          %zu  ", i);
-            drove__c_comment(to, c->value[i]);
-            putc('\n', to);
-        }
-    }
-}
-
 void drove__c_describe_columns(FILE *to, const drove_schema *schema)
 {
     size_t at = 0;
@@ -71,7 +46,27 @@ void drove__c_describe_columns(FILE *to, const drove_schema *schema)
         fprintf(to, " *   %zu  ", at);
         drove__c_comment(to, drove__export_column_name(schema, i, number));
         fputs(": ", to);
-        describe(to, c);
+        switch (c->type) {
+        case DROVE_COLUMN_NUMBER:
+            fputs("number", to);
+            if (drove__unit_is_clock(&c->unit)) fputs(" of seconds", to);
+            else if (drove__unit_text(&c->unit) != NULL)
+                fprintf(to, " without its unit, %s", drove__unit_text(&c->unit));
+            fputs("; NaN: missing\n", to);
+            break;
+        case DROVE_COLUMN_BOOLEAN: fputs("0 or 1; NaN: missing\n", to); break;
+        case DROVE_COLUMN_DATE:
+            fprintf(to, "days since 1970-01-01%s; NaN: missing\n",
+                    c->has_time ? ", then minutes since midnight, seconds as a fraction" : "");
+            break;
+        default:
+            fputs("category, a number of these; others: missing\n", to);
+            for (size_t k = 0; k < c->n_values; k++) {
+                fprintf(to, " *          %zu  ", k);
+                drove__c_comment(to, c->value[k]);
+                putc('\n', to);
+            }
+        }
         at += is_two_cells(c) ? 2 : 1;
     }
 }

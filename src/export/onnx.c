@@ -194,22 +194,6 @@ static void say_value(const exported *e, const char *what, const Drove__Onnx__Va
     e->opt->line(e->opt->context, text);
 }
 
-/* The first columns of a wide table. */
-static void say_values(const exported *e)
-{
-    enum { MOST_INPUTS = 40 };
-    const drove_onnx *g = &e->graph;
-    char text[64];
-    if (e->opt->line == NULL) return;
-    for (size_t i = 0; i < g->inputs.n && i < MOST_INPUTS; i++)
-        say_value(e, "input", g->inputs.item[i]);
-    if (g->inputs.n > MOST_INPUTS) {
-        snprintf(text, sizeof text, "... and %zu more inputs", g->inputs.n - MOST_INPUTS);
-        e->opt->line(e->opt->context, text);
-    }
-    for (size_t i = 0; i < g->outputs.n; i++) say_value(e, "output", g->outputs.item[i]);
-}
-
 /* ---- the whole ---- */
 
 /* The names of inner values begin like no column's name. */
@@ -284,12 +268,23 @@ drove_status drove_export_onnx(const drove_export_options *opt)
     DROVE_GIVEN_AS(opt->model, "opt->model");
     DROVE_GIVEN_AS(opt->out, "opt->out");
     DROVE_IN_C_LOCALE;
+    enum { MOST_INPUTS = 40 };
+    char more[64];
     exported e = {.opt = opt};
     DROVE_TRY(drove__overwrite_check("--onnx", opt->out, opt->model));
     DROVE_TRY(drove__modelfile_load(opt->model, &e.file));
     drove_status status = build(&e);
     if (status == DROVE_OK) status = drove__onnx_write(&e.graph, opt->out);
-    if (status == DROVE_OK) say_values(&e);
+    for (size_t i = 0; status == DROVE_OK && opt->line != NULL && i < e.graph.inputs.n; i++) {
+        if (i < MOST_INPUTS) say_value(&e, "input", e.graph.inputs.item[i]);
+        else { /* of a wide table the first columns */
+            snprintf(more, sizeof more, "... and %zu more inputs", e.graph.inputs.n - i);
+            opt->line(opt->context, more);
+            break;
+        }
+    }
+    for (size_t i = 0; status == DROVE_OK && opt->line != NULL && i < e.graph.outputs.n; i++)
+        say_value(&e, "output", e.graph.outputs.item[i]);
     drove__onnx_fini(&e.graph);
     drove__features_destroy(e.map);
     drove__modelfile_fini(&e.file);

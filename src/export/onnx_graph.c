@@ -82,22 +82,6 @@ static char *new_name(drove_onnx *g, const char *what)
 
 /* ---- values ---- */
 
-static Drove__Onnx__Dimension **list_dims(drove_onnx *g, const size_t *dims, size_t rank)
-{
-    Drove__Onnx__Dimension **list = drove__onnx_take(g, rank, sizeof *list);
-    for (size_t i = 0; i < rank && !g->is_starved; i++) {
-        Drove__Onnx__Dimension *d = drove__onnx_take(g, 1, sizeof *d);
-        if (d == NULL) return NULL;
-        drove__onnx__dimension__init(d);
-        d->size_case =
-            i == 0 ? DROVE__ONNX__DIMENSION__SIZE_SYMBOL : DROVE__ONNX__DIMENSION__SIZE_VALUE;
-        if (i == 0) d->symbol = "N";
-        else d->value = (int64_t)dims[i];
-        list[i] = d;
-    }
-    return list;
-}
-
 static Drove__Onnx__Value *new_value(drove_onnx *g, const char *name, drove_onnx_type type,
                                      const size_t *dims, size_t rank, const char *doc)
 {
@@ -108,7 +92,16 @@ static Drove__Onnx__Value *new_value(drove_onnx *g, const char *name, drove_onnx
         Drove__Onnx__Shape shape;
     } parts;
     parts *p = drove__onnx_take(g, 1, sizeof *p);
-    Drove__Onnx__Dimension **dim = list_dims(g, dims, rank);
+    Drove__Onnx__Dimension **dim = drove__onnx_take(g, rank, sizeof *dim);
+    for (size_t i = 0; i < rank && !g->is_starved; i++) {
+        dim[i] = drove__onnx_take(g, 1, sizeof **dim);
+        if (dim[i] == NULL) return NULL;
+        drove__onnx__dimension__init(dim[i]);
+        dim[i]->size_case =
+            i == 0 ? DROVE__ONNX__DIMENSION__SIZE_SYMBOL : DROVE__ONNX__DIMENSION__SIZE_VALUE;
+        if (i == 0) dim[i]->symbol = "N";
+        else dim[i]->value = (int64_t)dims[i];
+    }
     char *copy = copy_text(g, name), *doc_copy = copy_text(g, doc);
     if (g->is_starved) return NULL;
     drove__onnx__value__init(&p->value);
