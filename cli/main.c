@@ -397,10 +397,9 @@ static const cli_command commands[] = {
     {.name = "cache",
      .usage = "[--clear] [--json]",
      .help = "what lies in drove's cache, and how to clear it",
-     .details =
-         "Lists the files in $XDG_CACHE_HOME/drove or ~/.cache/drove: rows of data larger\n"
-         "than the memory, programs of devices, times of convolutions.  They may be\n"
-         "removed at any time, and are made again where they are needed.\n",
+     .details = "Lists the files in $XDG_CACHE_HOME/drove or ~/.cache/drove: rows of data larger\n"
+                "than the memory, programs of devices, times of convolutions.  They may be\n"
+                "removed at any time, and are made again where they are needed.\n",
      FLAGS(cache_flags),
      .run = cli_cache},
     {.name = "info",

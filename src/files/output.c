@@ -95,7 +95,7 @@ static drove_status trim_log(const drove_workers *workers, drove_state *state, c
 
 /* Files outside the folder that the former run wrote, and this one does not, as nobody has named
  * them.  What cannot be read says nothing. */
-static void say_unwritten(const drove_config *config)
+static void say_unwritten(const drove_config *config, const drove_output *output)
 {
     const struct {
         const char *name, *now;
@@ -113,7 +113,7 @@ static void say_unwritten(const drove_config *config)
             json_string_value(json_object_get(json_object_get(run, "options"), files[i].name));
         if (then == NULL || then[0] == '\0' || strcmp(then, "none") == 0 || files[i].now != NULL)
             continue;
-        drove__run_say(config, "--resume: %.200s is not written on: --%s names it again", then,
+        drove__run_say(&output->cb, "--resume: %.200s is not written on: --%s names it again", then,
                        files[i].name);
     }
     json_decref(run);
@@ -140,7 +140,7 @@ drove_status drove__output_open(drove_run *run)
     DROVE_TRY(drove__folder_make(&run->config, &choice));
     DROVE_TRY(drove__config_choose(&run->config, &choice));
     DROVE_TRY(drove__folder_open(&run->config, &run->output));
-    if (goes_on) say_unwritten(&run->config);
+    if (goes_on) say_unwritten(&run->config, &run->output);
     const drove_progress before = {0};
     drove_facts facts;
     char *text = NULL;
