@@ -218,7 +218,7 @@ static drove_status set_all(drove_options *options, const drove_choice *choice)
     return DROVE_OK;
 }
 
-drove_status drove__config_choose(drove_config *config, const drove_choice *choice)
+drove_status drove__config_choose(drove_config *config, drove_choice *choice)
 {
     drove_options *options;
     DROVE_TRY(drove_options_copy(config->said, &options));
@@ -231,6 +231,7 @@ drove_status drove__config_choose(drove_config *config, const drove_choice *choi
         if (choice->search != NULL) config->chosen.search = *choice->search;
         if (choice->probe != NULL) config->chosen.probe = *choice->probe;
     }
+    *choice = (drove_choice){0};
     drove_options_destroy(options);
     return status;
 }

@@ -171,9 +171,9 @@ typedef struct drove_choice { /* a zeroed one chooses nothing */
 /* Adds a setting; the value as it is typed, numbers as "%.17g". */
 void drove__choice_add(drove_choice *choice, const char *name, drove_origin origin,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The configuration becomes the one with this choice.  Errors: those of drove_options_set; on
- * failure it is as before. */
-drove_status drove__config_choose(drove_config *config, const drove_choice *choice);
+/* The configuration becomes the one with this choice, which chooses nothing afterwards.  Errors:
+ * those of drove_options_set; on failure the configuration is as before. */
+drove_status drove__config_choose(drove_config *config, drove_choice *choice);
 /* Another run's: these settings and all others as here, each as if it had been given. */
 drove_status drove__config_derive(const drove_config *config, const drove_choice *choice,
                                   drove_config *out);

@@ -340,17 +340,14 @@ static drove_status setup_alone(drove_run *run, float **theta)
     DROVE_TRY(drove__problem_open(config, &run->problem, &run->workers, cb));
     run->state.beginning.data_ns = drove__now_ns() - begun_ns;
     DROVE_TRY(drove__run_features(config, &run->problem, &run->workers, cb));
-    choice.n = 0;
     drove__choose_model(config, &run->problem, &choice);
     if (choice.n > 0)
         drove__run_say(cb, "model: %s (wide sparse data; --model names another)",
                        choice.setting[0].value);
     DROVE_TRY(drove__config_choose(config, &choice));
-    choice.n = 0;
     DROVE_TRY(drove__choose_until(config, &run->problem, &run->workers, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
     DROVE_TRY(drove__problem_hold_out(config, &run->problem, &run->workers));
-    choice.n = 0;
     drove__choose_evaluations(config, &run->problem, &choice);
     DROVE_TRY(drove__config_choose(config, &choice));
     DROVE_TRY(drove__problem_check_target(config, &run->problem));
@@ -359,7 +356,6 @@ static drove_status setup_alone(drove_run *run, float **theta)
     if (config->low.is_low &&
         (!drove__model_is_linear(run->problem.model) || drove__fixed_is_own(config->low.precision)))
         run->workers.loop->core_ops = &drove__engine_fixed;
-    choice.n = 0;
     DROVE_TRY(drove__choose_method(config, &run->problem, &run->workers, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
     DROVE_TRY(drove__targets_standardise(config, &run->problem, &run->workers, *theta));

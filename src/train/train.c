@@ -234,15 +234,12 @@ static drove_status look_back(drove_run *run)
         DROVE_TRY(check_files(config));
         DROVE_TRY(drove__folder_check(config));
     }
-    choice.n = 0;
     DROVE_TRY(drove__replay_open(config, &run->workers, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
     DROVE_TRY(
         drove__ranks_agree(&run->workers, drove__config_validate(config, run->workers.ranks.n)));
-    choice.n = 0;
     DROVE_TRY(drove__search_default(config, run->workers.ranks.n > 1, cb, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
-    choice.n = 0;
     DROVE_TRY(
         drove__search_model(config, &run->workers, &run->state.interrupt, cb, &search, &choice));
     if (run->workers.ranks.rank == 0 && choice.n == 0)
@@ -266,7 +263,6 @@ static drove_status choose_strategy(drove_run *run, const float *theta)
     DROVE_TRY(drove__plan_make(&wanted, &workers->machine, &drove__plan_registry, &plan));
     drove__plan_fini(&workers->plan);
     workers->plan = plan;
-    choice = (drove_choice){0};
     if (drove__config_is_own(config, "rule_state"))
         drove__choose_rule_state(config, plan.ops->needs, &choice);
     DROVE_TRY(drove__config_choose(config, &choice));

@@ -501,7 +501,7 @@ TEST(test_a_choice_is_the_option_as_if_it_had_been_set)
     assert_string_equal(drove__config_text(&c, "until", text), "epochs=7");
     assert_true(c.is_tuned && drove__config_is_own(&c, "lr"));
     /* To a run that is derived it is given. */
-    choice.n = 0;
+    assert_int_equal(choice.n, 0); /* it is made */
     drove__choice_add(&choice, "batch", DROVE_FROM_CALLER, "5");
     assert_int_equal(drove__config_derive(&c, &choice, &other), DROVE_OK);
     assert_true(other.method.lr == lr && other.method.batch == 5);
