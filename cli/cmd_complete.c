@@ -30,23 +30,52 @@ static void offer_words(const char *prefix, const char *words, const char *begun
     }
 }
 
-/* The names of a registry ("kinds": the registries): the first word of each line of drove_list. */
-static void offer_list(const char *prefix, const char *list, const char *begun)
+/* The first word of each line of drove_list that is a key, or is none.  False: no such list. */
+static bool offer_lines(const char *prefix, const char *list, bool are_keys, const char *begun)
 {
     char *text = NULL;
     size_t size_bytes = 0;
-    if (list == NULL) return;
     FILE *stream = open_memstream(&text, &size_bytes);
-    if (stream == NULL) return;
-    drove_status status = drove_list(strcmp(list, "kinds") == 0 ? NULL : list, 0, stream);
-    if (fclose(stream) == 0 && status == DROVE_OK) {
-        for (const char *line = text; line != NULL && *line != '\0';) {
-            offer(prefix, line, strcspn(line, " \n"), begun);
-            line = strchr(line, '\n');
-            if (line != NULL) line++;
-        }
+    if (stream == NULL) return false;
+    const drove_status status = drove_list(list, 0, stream);
+    const bool is_there = fclose(stream) == 0 && status == DROVE_OK;
+    for (const char *line = text; is_there && line != NULL && *line != '\0';) {
+        const size_t n = strcspn(line, " \n");
+        if (!are_keys || line[n - 1] == '=') offer(prefix, line, n, begun);
+        line = strchr(line, '\n');
+        if (line != NULL) line++;
     }
     free(text);
+    return is_there;
+}
+
+/* The keys of a spec whose last one is being typed: "adam?be", "constant+plateau:0.2?cuts=1&p". */
+static void offer_keys(const char *prefix, const char *list, const char *begun)
+{
+    char before[512], entry[160];
+    const size_t question = strcspn(begun, "?");
+    const char *key = begun + question + 1, *name = begun;
+    for (const char *c = key; *c != '\0'; c++)
+        if (*c == '&') key = c + 1;
+    for (const char *c = begun; c < begun + question; c++)
+        if (*c == '+') name = c + 1;
+    if (strchr(key, '=') != NULL) return;
+    snprintf(before, sizeof before, "%s%.*s", prefix, (int)(key - begun), begun);
+    /* "synth:digits" is a name, "plateau:0.2" has an argument. */
+    size_t n = (size_t)(begun + question - name);
+    snprintf(entry, sizeof entry, "%s:%.*s", list, (int)(n < 64 ? n : 64), name);
+    if (offer_lines(before, entry, true, key)) return;
+    n = strcspn(name, ":?");
+    snprintf(entry, sizeof entry, "%s:%.*s", list, (int)(n < 64 ? n : 64), name);
+    (void)offer_lines(before, entry, true, key);
+}
+
+/* The names of a registry ("kinds": the registries), or the keys of one of them. */
+static void offer_list(const char *prefix, const char *list, const char *begun)
+{
+    if (list == NULL) return;
+    if (strchr(begun, '?') != NULL) offer_keys(prefix, list, begun);
+    else (void)offer_lines(prefix, strcmp(list, "kinds") == 0 ? NULL : list, false, begun);
 }
 
 /* True if this is a flag that takes the next word as its value. */

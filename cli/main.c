@@ -425,10 +425,11 @@ static const cli_command commands[] = {
      .most_words = 1,
      .run = cli_model},
     {.name = "list",
-     .usage = "[KIND] [--json]",
+     .usage = "[KIND | KIND:NAME] [--json]",
      .help = "every registered name of a kind",
      .details = "Lists the names of a kind with a line of help and their source; without KIND the\n"
-                "kinds.  --json prints an array of {name, help, source}.\n",
+                "kinds; for KIND:NAME the arguments and keys of a spec of that name, with their\n"
+                "values and [defaults].  --json prints an array of {name, help, source, keys}.\n",
      .list = "kinds",
      FLAGS(json_flag),
      .most_words = 1,

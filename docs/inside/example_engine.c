@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct drove_engine {
     const drove_model *model;
@@ -91,9 +92,8 @@ static drove_status describe(unsigned device, drove_device_facts *out)
 extern const drove_device_kind drove__device_kind_differences;
 static drove_status open_device(const drove_spec *spec, drove_device **out)
 {
-    uint64_t number = 0;
     *out = NULL;
-    DROVE_TRY(drove__spec_arg_u64(spec, 0, 0, 0, &number)); /* differences:0 is all there is */
+    if (spec->n_args > 0 && strcmp(spec->arg[0], "0") != 0) return describe(1, NULL);
     drove_device *device = calloc(1, sizeof *device);
     if (device == NULL) return drove__fail_nomem("device", sizeof *device);
     device->kind = &drove__device_kind_differences;
@@ -105,11 +105,9 @@ static void close_device(drove_device *device)
 {
     free(device);
 }
-static const char *const no_keys[] = {NULL};
 const drove_device_kind drove__device_kind_differences = {.name = "differences",
                                                           .help = "differences:0, for checks",
                                                           .source = "drove",
-                                                          .keys = no_keys,
                                                           .count = count,
                                                           .describe = describe,
                                                           .open = open_device,

@@ -220,8 +220,10 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream);
 /* Prints a registry (strategies, sources, hosts, transports, rules, schedules, models, layers,
  * activations, inits, losses, data, features, backoffs, engines, devices, roundings, tiers; in the
  * program drove also benches): name, help and source of each entry; with as_json a JSON array of
- * {name, help, source}.  kind NULL: the registries' names.
- * Errors: DROVE_E_ARG (unknown kind, with the nearest), DROVE_E_IO (stream), DROVE_E_NOMEM. */
+ * {name, help, source, keys}.  kind NULL: the registries' names.  kind "rules:adam": the arguments
+ * and keys of a spec of this name, a line each, with values and [defaults].
+ * Errors: DROVE_E_ARG (unknown kind or name, with the nearest), DROVE_E_IO (stream),
+ * DROVE_E_NOMEM. */
 drove_status drove_list(const char *kind, int as_json, FILE *stream);
 /* Prints cores, NUMA nodes, caches, ISA tier, BLAS, memory, devices, and where the workers of these
  * options would run.  With measure also the gradients (examples) per second that each device and

@@ -8,6 +8,7 @@
 #include "base/locale.h"
 #include "base/spec.h"
 #include "config/registry.h"
+#include "data/common.h"
 
 #include <drove/train.h>
 
@@ -62,13 +63,89 @@ static bool entry_at(const char *kind, size_t i, drove_named *out)
     return false;
 }
 
+/* ---- arguments and keys ---- */
+
+static void add_key(const drove_spec_key *key, void *context)
+{
+    char values[DROVE_SPEC_VALUES_SIZE];
+    drove__spec_name_values(key, values);
+    json_t *object = json_pack("{s:s, s:b, s:s, s:s?, s:s}", "name", key->name, "is_argument",
+                               (int)key->is_argument, "values", values, "default",
+                               key->default_text, "help", key->help);
+    json_t *array = context;
+    drove__json_add(&array, object);
+}
+
+static int width_of(const drove_spec_key *key)
+{
+    return (int)strlen(key->name) + !key->is_argument;
+}
+
+static void widen(const drove_spec_key *key, void *context)
+{
+    int *width = context;
+    if (width_of(key) > *width) *width = width_of(key);
+}
+
+typedef struct printing {
+    FILE *stream;
+    int width, written; /* of the first column; < 0: the stream has failed */
+} printing;
+
+static void print_key(const drove_spec_key *key, void *context)
+{
+    printing *p = context;
+    char values[DROVE_SPEC_VALUES_SIZE];
+    const bool has_default = key->default_text != NULL && key->default_text[0] != '\0';
+    drove__spec_name_values(key, values);
+    if (p->written < 0) return;
+    p->written = fprintf(p->stream, "%s%s%*s  %s%s%s%s%s%s\n", key->name,
+                         key->is_argument ? "" : "=", p->width - width_of(key), "", key->help,
+                         values[0] != '\0' ? "; " : "", values, has_default ? " [" : "",
+                         has_default ? key->default_text : "", has_default ? "]" : "");
+}
+
+/* The keys of every data set stand in no row. */
+static const drove_spec_key *common_keys(const char *kind)
+{
+    return strcmp(kind, "data") == 0 ? drove__common_keys : NULL;
+}
+
+/* Of one entry: "rules:adam". */
+static drove_status print_keys(const char *kind, const char *name, bool as_json, FILE *stream)
+{
+    enum { MOST = 64 };
+    printing p = {.stream = stream};
+    const char *names[MOST];
+    drove_named entry = {.name = NULL};
+    size_t n = 0;
+    bool is_known = false;
+    for (; !is_known && n < MOST && entry_at(kind, n, &entry); n++) {
+        names[n] = entry.name;
+        is_known = strcmp(entry.name, name) == 0;
+    }
+    if (!is_known) return drove__fail_unknown("name", name, names, n);
+    const drove_spec_key *const tables[] = {entry.keys, common_keys(kind)};
+    json_t *array = as_json ? json_array() : NULL;
+    for (size_t i = 0; i < DROVE_COUNT(tables); i++) {
+        drove__spec_walk(tables[i], widen, &p.width);
+        if (as_json) drove__spec_walk(tables[i], add_key, array);
+    }
+    if (as_json) return drove__about_print_json(array, "list", stream);
+    for (size_t i = 0; i < DROVE_COUNT(tables); i++) drove__spec_walk(tables[i], print_key, &p);
+    return p.written < 0 ? drove__fail(DROVE_E_IO, "list: cannot be written") : DROVE_OK;
+}
+
 static drove_status print_json(const char *kind, FILE *stream)
 {
     drove_named entry;
     json_t *array = json_array();
     for (size_t i = 0; entry_at(kind, i, &entry); i++) {
-        json_t *object = json_pack("{s:s, s:s, s:s}", "name", entry.name, "help", entry.help,
-                                   "source", entry.source);
+        json_t *keys = json_array();
+        drove__spec_walk(entry.keys, add_key, keys);
+        if (kind != NULL) drove__spec_walk(common_keys(kind), add_key, keys);
+        json_t *object = json_pack("{s:s, s:s, s:s, s:o}", "name", entry.name, "help", entry.help,
+                                   "source", entry.source, "keys", keys);
         drove__json_add(&array, object);
     }
     return drove__about_print_json(array, "list", stream);
@@ -96,14 +173,20 @@ drove_status drove_list(const char *kind, int as_json, FILE *stream)
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     enum { MOST = 32 };
-    const char *names[MOST];
+    const char *names[MOST], *colon = kind != NULL ? strchr(kind, ':') : NULL;
+    char before[64];
     size_t n = 0;
     bool is_known = kind == NULL;
+    if (colon != NULL) {
+        snprintf(before, sizeof before, "%.*s", (int)(colon - kind), kind);
+        kind = before;
+    }
     for (drove_named entry; !is_known && n < MOST && kind_at(n, &entry); n++) {
         names[n] = entry.name;
         is_known = strcmp(entry.name, kind) == 0;
     }
     if (!is_known) return drove__fail_unknown("kind of names", kind, names, n);
+    if (colon != NULL) return print_keys(kind, colon + 1, as_json != 0, stream);
     if (kind != NULL && strcmp(kind, combinations.name) == 0)
         return drove__combinations_print(as_json, stream);
     return as_json ? print_json(kind, stream) : print_text(kind, stream);

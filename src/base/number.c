@@ -381,23 +381,20 @@ drove_status drove__parse_bytes(const char *what, const char *text, uint64_t *ou
                        what, text);
 }
 
-enum { RANGE_SIZE = 96 };
-
-/* " from 0 to 1", " of at least 0", " above 0 and below 1", or "" where all is allowed. */
-static void name_range(double least, double most, char into[RANGE_SIZE])
+void drove__name_range(double least, double most, char into[DROVE_RANGE_SIZE])
 {
     const double below_one = 1.0 - DBL_EPSILON / 2;
     bool bounded_below = least > -DBL_MAX, bounded_above = most < DBL_MAX;
     char low[40] = "", high[40] = "";
     if (bounded_below && bounded_above && least != DBL_MIN && most != below_one) {
-        snprintf(into, RANGE_SIZE, " from %.10g to %.10g", least, most);
+        snprintf(into, DROVE_RANGE_SIZE, " from %.10g to %.10g", least, most);
         return;
     }
     if (least == DBL_MIN) strcpy(low, " above 0");
     else if (bounded_below) snprintf(low, sizeof low, " of at least %.10g", least);
     if (most == below_one) strcpy(high, " below 1");
     else if (bounded_above) snprintf(high, sizeof high, " of at most %.10g", most);
-    snprintf(into, RANGE_SIZE, "%s%s%s", low, low[0] != '\0' && high[0] != '\0' ? " and" : "",
+    snprintf(into, DROVE_RANGE_SIZE, "%s%s%s", low, low[0] != '\0' && high[0] != '\0' ? " and" : "",
              high);
 }
 
@@ -420,8 +417,8 @@ drove_status drove__parse_real_or(const char *what, const char *text, const char
                                "%s: expected %sa number of at most %.4g in size, found \"%s\"",
                                what, words, fmin(most, DBL_MAX), text);
     }
-    char range[RANGE_SIZE];
-    name_range(least, most, range);
+    char range[DROVE_RANGE_SIZE];
+    drove__name_range(least, most, range);
     return drove__fail(DROVE_E_ARG, "%s: expected %sa number%s, found \"%s\"", what, words, range,
                        text);
 }

@@ -18,6 +18,9 @@ drove_status drove__parse_real_or(const char *what, const char *text, const char
                                   double least, double most, double *out);
 drove_status drove__parse_real(const char *what, const char *text, double least, double most,
                                double *out);
+/* " from 0 to 1", " of at least 0", " above 0 and below 1", or "" where all is allowed. */
+enum { DROVE_RANGE_SIZE = 96 };
+void drove__name_range(double least, double most, char into[DROVE_RANGE_SIZE]);
 /* Bytes, at least 1: "4096", "64MiB", "1GiB". */
 drove_status drove__parse_bytes(const char *what, const char *text, uint64_t *out);
 /* Fast strict float for data files: parses [text, end); *next is the first byte not used; false: no

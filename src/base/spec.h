@@ -43,26 +43,8 @@ void drove__spec_of_path(const char *name, const char *path, char *into, size_t 
  * into. */
 char *drove__spec_escape(const char *value, char *into, size_t size);
 
-/* Value of a key, or fallback. */
+/* Value of a key, or fallback.  For base/ alone: others read a spec by a table, spec_keys.h. */
 const char *drove__spec_get(const drove_spec *spec, const char *key, const char *fallback);
-
-/* Checked values; *out keeps its value (the default) when the key or argument is absent.
- * Errors: DROVE_E_ARG: "hogwild?copy: expected ..., found ...". */
-drove_status drove__spec_u64(const drove_spec *spec, const char *key, uint64_t least, uint64_t most,
-                             uint64_t *out);
-drove_status drove__spec_real(const drove_spec *spec, const char *key, double least, double most,
-                              double *out);
-drove_status drove__spec_word(const drove_spec *spec, const char *key, const char *const *words,
-                              size_t n_words, unsigned *out_index);
-drove_status drove__spec_arg_u64(const drove_spec *spec, unsigned i, uint64_t least, uint64_t most,
-                                 uint64_t *out);
-drove_status drove__spec_arg_real(const drove_spec *spec, unsigned i, double least, double most,
-                                  double *out);
-
-/* Refuses keys that are not in `known` (NULL-terminated list; NULL = none), with the nearest one as
- * a suggestion, and more than most_args arguments. */
-drove_status drove__spec_check(const drove_spec *spec, unsigned most_args,
-                               const char *const *known);
 
 /* The candidate nearest to word (Damerau-Levenshtein), or NULL if none is near enough to
  * suggest. */

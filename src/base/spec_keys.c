@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHAT_SIZE = 160, LIST_SIZE = 512, MOST_KNOWN = 64 };
+enum { WHAT_SIZE = 160, LIST_SIZE = DROVE_SPEC_VALUES_SIZE, MOST_KNOWN = 64 };
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 
@@ -211,6 +211,57 @@ drove_status drove__spec_read(const drove_spec *spec, const drove_spec_key *keys
 {
     DROVE_TRY(drove__spec_accept(spec, keys));
     return drove__spec_take(spec, keys, settings);
+}
+
+/* ---- what a table says ---- */
+
+void drove__spec_walk(const drove_spec_key *keys,
+                      void (*tell)(const drove_spec_key *key, void *context), void *context)
+{
+    for (const drove_spec_key *k = keys; k != NULL && k->name != NULL; k++) {
+        if (k->kind == DROVE_SPEC_KEYS) drove__spec_walk(k->keys, tell, context);
+        else tell(k, context);
+    }
+}
+
+void drove__spec_name_values(const drove_spec_key *key, char into[DROVE_SPEC_VALUES_SIZE])
+{
+    const unsigned long long least = key->count.least, most = key->count.most;
+    const char *const *words = key->words != NULL ? key->words : no_yes;
+    char range[DROVE_RANGE_SIZE];
+    unsigned n = 0;
+    switch (key->kind) {
+    case DROVE_SPEC_COUNT:
+    case DROVE_SPEC_COUNTS:
+        if (most == UINT64_MAX)
+            snprintf(into, DROVE_SPEC_VALUES_SIZE, "a whole number of at least %llu", least);
+        else
+            snprintf(into, DROVE_SPEC_VALUES_SIZE, "a whole number from %llu to %llu", least, most);
+        return;
+    case DROVE_SPEC_REAL:
+    case DROVE_SPEC_FLOAT:
+        drove__name_range(key->real.least, key->real.most, range);
+        snprintf(into, DROVE_SPEC_VALUES_SIZE, "a number%s", range);
+        return;
+    case DROVE_SPEC_WORD:
+    case DROVE_SPEC_FLAG:
+        if (*words[0] == '\0') words++; /* an argument that may be left out */
+        while (words[n] != NULL) n++;
+        list_words("", words, n, into);
+        return;
+    case DROVE_SPEC_BIT: snprintf(into, DROVE_SPEC_VALUES_SIZE, "0 or 1"); return;
+    case DROVE_SPEC_BYTES:
+        snprintf(into, DROVE_SPEC_VALUES_SIZE, "bytes, also with KiB, MiB or GiB");
+        return;
+    case DROVE_SPEC_SIDES:
+        snprintf(into, DROVE_SPEC_VALUES_SIZE, "a side or HEIGHTxWIDTH, from %llu to %llu", least,
+                 most);
+        return;
+    case DROVE_SPEC_TEXT:
+    case DROVE_SPEC_REST:
+    case DROVE_SPEC_KEYS: break;
+    }
+    into[0] = '\0';
 }
 
 /* ---- specs that are changed ---- */

@@ -114,6 +114,14 @@ drove_status drove__spec_take(const drove_spec *spec, const drove_spec_key *keys
 /* Both. */
 drove_status drove__spec_read(const drove_spec *spec, const drove_spec_key *keys, void *settings);
 
+/* Calls `tell` for each line of the table, those of the tables in it included. */
+void drove__spec_walk(const drove_spec_key *keys,
+                      void (*tell)(const drove_spec_key *key, void *context), void *context);
+/* What the value of a key may be: "a number from 0 to 1", "tree, pairs or first-come"; "": any
+ * text. */
+enum { DROVE_SPEC_VALUES_SIZE = 512 };
+void drove__spec_name_values(const drove_spec_key *key, char into[DROVE_SPEC_VALUES_SIZE]);
+
 /* True if the table has a key of this name. */
 bool drove__spec_knows(const drove_spec_key *keys, const char *name);
 /* Gives a spec a key, or another value of it; both texts are borrowed.

@@ -115,7 +115,7 @@ static bool model_at(size_t i, drove_named *out)
 {
     const drove_model_ops *ops = drove__models[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
+    *out = (drove_named){ops->name, ops->help, ops->source, ops->keys};
     return true;
 }
 
@@ -139,7 +139,7 @@ static bool init_at(size_t i, drove_named *out)
 {
     const drove_init_ops *ops = drove__inits[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
+    *out = (drove_named){ops->name, ops->help, ops->source, ops->keys};
     return true;
 }
 
@@ -170,7 +170,7 @@ static bool feature_map_at(size_t i, drove_named *out)
 {
     const drove_feature_ops *ops = drove__feature_maps[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
+    *out = (drove_named){ops->name, ops->help, ops->source, ops->keys};
     return true;
 }
 
@@ -186,7 +186,7 @@ static bool device_at(size_t i, drove_named *out)
 {
     const drove_device_kind *kind = drove__device_kinds[i];
     if (kind == NULL) return false;
-    *out = (drove_named){kind->name, kind->help, kind->source, NULL};
+    *out = (drove_named){kind->name, kind->help, kind->source, kind->keys};
     return true;
 }
 
@@ -194,7 +194,7 @@ static bool rounding_at(size_t i, drove_named *out)
 {
     const drove_rounding_ops *ops = drove__roundings[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
+    *out = (drove_named){ops->name, ops->help, ops->source, ops->keys};
     return true;
 }
 

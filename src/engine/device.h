@@ -8,7 +8,7 @@
 #ifndef DROVE_ENGINE_DEVICE_H
 #define DROVE_ENGINE_DEVICE_H
 
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "base/status.h"
 #include "engine/engine.h"
 
@@ -21,10 +21,10 @@ typedef struct drove_device_facts {
 } drove_device_facts;
 
 typedef struct drove_device_kind {
-    const char        *name; /* "opencl", as in --workers opencl:0 */
-    const char        *help; /* one line, with its arguments and keys */
-    const char        *source;
-    const char *const *keys; /* of its own in a worker's spec; NULL-terminated */
+    const char           *name; /* "opencl", as in --workers opencl:0 */
+    const char           *help; /* one line, with its arguments and keys */
+    const char           *source;
+    const drove_spec_key *keys; /* of its own in a worker's spec; NULL: none */
     /* Devices that can be found; 0 where there are none, with the reason in why[size] ("" where
      * nothing has to be said). */
     unsigned (*count)(char *why, size_t size);

@@ -5,7 +5,6 @@
 #include "engine/features.h"
 
 #include "base/mem.h"
-#include "base/spec.h"
 #include "data/quant.h"
 
 #include <math.h>
@@ -14,7 +13,8 @@
 #include <string.h>
 
 /* gamma's square root must fit a float, as must its products with scaled inputs. */
-static const double least_gamma = 1e-60, most_gamma = 1e60;
+#define GAMMA_LEAST 1e-60
+#define GAMMA_MOST  1e60
 
 /* ---- random Fourier features of the Gaussian kernel ---- */
 
@@ -30,10 +30,21 @@ static void finish_cosine(const drovek_table *kernels, float *y, const float *ph
     kernels->cos_f32(y, phase, rows, cols, (float)sqrt(2.0 / (double)n_out));
 }
 
+static const drove_spec_key rff_keys[] = {
+    {"D", NULL, DROVE_AS_COUNT(drove_features_keys, n_out, 1, DROVE_MOST_FEATURES),
+     .is_argument = true, .help = "number of features"},
+    {"gamma", NULL, DROVE_AS_REAL(drove_features_keys, gamma, GAMMA_LEAST, GAMMA_MOST),
+     .help = "of the kernel; without it by the data"},
+    {"seed", NULL, DROVE_AS_COUNT(drove_features_keys, seed, 0, (uint64_t)9e15),
+     .help = "of the map; without it that of the run"},
+    DROVE_SPEC_END,
+};
+
 static const drove_feature_ops rff = {
     .name = "rff",
     .help = "D random Fourier features of the kernel exp(-gamma |x-y|^2): rff:D?gamma=&seed=",
     .source = "Rahimi, Recht, NIPS 2007",
+    .keys = rff_keys,
     .draw = draw_normal,
     .finish = finish_cosine,
 };
@@ -57,20 +68,19 @@ static drove_status find_map(const char *name, const drove_feature_ops **out)
 
 static drove_status read_spec(const drove_spec *spec, drove_features_options *out)
 {
-    static const char *const keys[] = {"gamma", "seed", NULL};
     drove_features_options opt = {0};
-    uint64_t n_out = 0;
+    drove_features_keys set = {.seed = UINT64_MAX};
     DROVE_TRY(find_map(spec->name, &opt.ops));
-    DROVE_TRY(drove__spec_check(spec, 1, keys));
+    DROVE_TRY(drove__spec_accept(spec, opt.ops->keys));
     if (spec->n_args == 0) {
         return drove__fail(DROVE_E_ARG, "%s: expected the number of features, as in %s:4096",
                            spec->name, spec->name);
     }
-    DROVE_TRY(drove__spec_arg_u64(spec, 0, 1, DROVE_MOST_FEATURES, &n_out));
-    DROVE_TRY(drove__spec_real(spec, "gamma", least_gamma, most_gamma, &opt.gamma));
-    DROVE_TRY(drove__spec_u64(spec, "seed", 0, (uint64_t)9e15, &opt.seed));
-    opt.n_out = (size_t)n_out;
-    opt.has_seed = drove__spec_get(spec, "seed", NULL) != NULL;
+    DROVE_TRY(drove__spec_take(spec, opt.ops->keys, &set));
+    opt.n_out = (size_t)set.n_out;
+    opt.gamma = set.gamma;
+    opt.has_seed = set.seed != UINT64_MAX;
+    if (opt.has_seed) opt.seed = set.seed;
     *out = opt;
     return DROVE_OK;
 }
@@ -188,7 +198,7 @@ drove_status drove__features_settle(drove_features_options *opt, const drovek_ta
     opt->has_seed = true;
     if (opt->gamma > 0) return DROVE_OK;
     DROVE_TRY(total_variance(kernels, data, &variance));
-    if (!(variance >= 1.0 / most_gamma) || !(variance <= 1.0 / least_gamma)) {
+    if (!(variance >= 1.0 / GAMMA_MOST) || !(variance <= 1.0 / GAMMA_LEAST)) {
         return drove__fail(DROVE_E_DATA,
                            "%s: expected ?gamma=NUMBER or inputs that vary, found examples whose "
                            "features have variances of %g in all",

@@ -13,6 +13,7 @@
 #define DROVE_ENGINE_FEATURES_H
 
 #include "base/rng.h"
+#include "base/spec_keys.h"
 #include "data/data.h"
 #include "kernel/kernel.h"
 
@@ -23,8 +24,15 @@ enum {
 
 /* A map: one row of the table in engine/features.c; `drove list features` walks it.  The maps are
  * a matrix product and one function of each element. */
+typedef struct drove_features_keys {
+    uint64_t n_out;
+    double   gamma;
+    uint64_t seed; /* UINT64_MAX: not given */
+} drove_features_keys;
+
 typedef struct drove_feature_ops {
-    const char *name, *help, *source;
+    const char           *name, *help, *source;
+    const drove_spec_key *keys; /* of drove_features_keys */
     /* weight[n_out] of one input (a row of Omega transposed), by the stream of that input */
     void (*draw)(double gamma, drove_rng *rng, float *weight, size_t n_out);
     /* y[rows][cols] = function of (y + phase[cols]), for a map of n_out features */

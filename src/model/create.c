@@ -160,6 +160,7 @@ static drove_status build(drove_model *m, const drove_spec *spec, const char *ac
     DROVE_TRY(find_family(spec->name, &family));
     DROVE_TRY(find_activation(is_given(activation) ? activation : "relu", &act));
     DROVE_TRY(settle_sizes(m, act, is_given(loss) ? loss : default_loss(family, io), io));
+    DROVE_TRY(drove__spec_accept(spec, family->keys));
     DROVE_TRY(family->build(spec, io, act->act, m));
     return lay_out(m);
 }

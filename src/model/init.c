@@ -26,35 +26,36 @@
 #include <stdio.h>
 #include <string.h>
 
-static drove_status only_number(const drove_spec *spec, double *out)
-{
-    DROVE_TRY(drove__spec_check(spec, 1, NULL));
-    return drove__spec_arg_real(spec, 0, 0.0, 1e6, out);
-}
+typedef struct filling {
+    double number;
+} filling;
+
+static const drove_spec_key gain_keys[] = {
+    {"GAIN", "1", DROVE_AS_REAL(filling, number, 0.0, 1e6), .is_argument = true,
+     .help = "times the usual size"},
+    DROVE_SPEC_END,
+};
+static const drove_spec_key deviation_keys[] = {
+    {"S", "0.01", DROVE_AS_REAL(filling, number, 0.0, 1e6), .is_argument = true,
+     .help = "standard deviation"},
+    DROVE_SPEC_END,
+};
 
 static void fill_uniform(float *to, size_t n, double bound, drove_rng *rng)
 {
     for (size_t i = 0; i < n; i++) to[i] = (float)(bound * (2.0 * drove__rng_uniform(rng) - 1.0));
 }
 
-static drove_status fill_xavier(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
-                                float *theta)
+static void fill_xavier(double gain, const drove_layer *layer, drove_rng *rng, float *theta)
 {
-    double gain = 1.0;
-    DROVE_TRY(only_number(spec, &gain));
     double bound = gain * sqrt(6.0 / ((double)layer->fan_in + (double)layer->fan_out));
     fill_uniform(theta + layer->w_offset, layer->n_w, bound, rng);
-    return DROVE_OK;
 }
 
-static drove_status fill_lecun(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
-                               float *theta)
+static void fill_lecun(double gain, const drove_layer *layer, drove_rng *rng, float *theta)
 {
-    double gain = 1.0;
-    DROVE_TRY(only_number(spec, &gain));
     double bound = gain * sqrt(3.0 / (double)layer->fan_in);
     fill_uniform(theta + layer->w_offset, layer->n_w, bound, rng);
-    return DROVE_OK;
 }
 
 static void fill_normal(float *to, size_t n, double deviation, drove_rng *rng)
@@ -62,29 +63,22 @@ static void fill_normal(float *to, size_t n, double deviation, drove_rng *rng)
     for (size_t i = 0; i < n; i++) to[i] = (float)(deviation * drove__rng_normal(rng));
 }
 
-static drove_status fill_he(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
-                            float *theta)
+static void fill_he(double gain, const drove_layer *layer, drove_rng *rng, float *theta)
 {
-    double gain = 1.0;
-    DROVE_TRY(only_number(spec, &gain));
     fill_normal(theta + layer->w_offset, layer->n_w, gain * sqrt(2.0 / (double)layer->fan_in), rng);
-    return DROVE_OK;
 }
 
-static drove_status fill_plain(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
-                               float *theta)
+static void fill_plain(double deviation, const drove_layer *layer, drove_rng *rng, float *theta)
 {
-    double deviation = 0.01;
-    DROVE_TRY(only_number(spec, &deviation));
     fill_normal(theta + layer->w_offset, layer->n_w, deviation, rng);
     fill_normal(theta + layer->b_offset, layer->n_b, deviation, rng);
-    return DROVE_OK;
 }
 
 static const drove_init_ops xavier = {
     .name = "xavier",
     .help = "uniform in +-g sqrt(6 / (n_in + n_out)), biases 0; xavier:g, default gain 1",
     .source = "Glorot, Bengio, AISTATS 2010",
+    .keys = gain_keys,
     .fill = fill_xavier,
 };
 
@@ -92,6 +86,7 @@ static const drove_init_ops he = {
     .name = "he",
     .help = "normal with deviation g sqrt(2 / n_in), biases 0; he:g, default gain 1",
     .source = "He, Zhang, Ren, Sun, ICCV 2015",
+    .keys = gain_keys,
     .fill = fill_he,
 };
 
@@ -99,6 +94,7 @@ static const drove_init_ops lecun = {
     .name = "lecun",
     .help = "uniform in +-g sqrt(3 / fan_in), biases 0; lecun:g, default gain 1; Caffe's xavier",
     .source = "LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998",
+    .keys = gain_keys,
     .fill = fill_lecun,
 };
 
@@ -106,6 +102,7 @@ static const drove_init_ops normal = {
     .name = "normal",
     .help = "all of theta normal with deviation s; normal:s, default 0.01",
     .source = "Ek, master's thesis, Chalmers 2021",
+    .keys = deviation_keys,
     .fill = fill_plain,
 };
 
@@ -132,7 +129,9 @@ static drove_status fill_by(const char *text, const drove_layer *layer, drove_rn
     drove_spec spec;
     DROVE_TRY(drove__spec_parse(text, &spec));
     drove_status status = find_init(spec.name, &ops);
-    if (status == DROVE_OK) status = ops->fill(&spec, layer, rng, theta);
+    filling set;
+    if (status == DROVE_OK) status = drove__spec_read(&spec, ops->keys, &set);
+    if (status == DROVE_OK) ops->fill(set.number, layer, rng, theta);
     drove__spec_fini(&spec);
     return status;
 }

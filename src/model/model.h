@@ -18,7 +18,7 @@
 #define DROVE_MODEL_MODEL_H
 
 #include "base/rng.h"
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "base/status.h"
 #include "kernel/conv/conv.h"
 #include "kernel/kernel.h"
@@ -148,9 +148,10 @@ typedef struct drove_model_io {
 
 /* A family: one row of model/zoo.c; `drove list models` walks it. */
 typedef struct drove_model_ops {
-    const char *name, *help, *source;
-    const char *default_loss; /* NULL: by the target (softmax, sigmoid, squared) */
-    const char *default_rule; /* the rule that it was published with; NULL: sgd */
+    const char           *name, *help, *source;
+    const char           *default_loss; /* NULL: by the target (softmax, sigmoid, squared) */
+    const char           *default_rule; /* the rule that it was published with; NULL: sgd */
+    const drove_spec_key *keys;         /* of its spec, which `build` takes; NULL: none */
     drove_status (*build)(const drove_spec *spec, const drove_model_io *io, drovek_act act,
                           drove_model *model);
 } drove_model_ops;
@@ -201,9 +202,9 @@ drove_status drove__model_print(const drove_model *model, FILE *stream);
  * draws all of theta).  "" = the parameters of the model's file, if it has some; else he:1 for
  * relu, xavier:1 otherwise; linear models start at 0. */
 typedef struct drove_init_ops {
-    const char *name, *help, *source;
-    drove_status (*fill)(const drove_spec *spec, const drove_layer *layer, drove_rng *rng,
-                         float *theta);
+    const char           *name, *help, *source;
+    const drove_spec_key *keys; /* of one double: the gain, or the deviation */
+    void (*fill)(double number, const drove_layer *layer, drove_rng *rng, float *theta);
 } drove_init_ops;
 extern const drove_init_ops *const drove__inits[]; /* NULL-terminated */
 drove_status drove__model_init(const drove_model *model, const char *init, uint64_t seed,

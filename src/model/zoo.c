@@ -41,30 +41,36 @@ static drove_status stack_dense(drove_model *model, const size_t *hidden, size_t
     return DROVE_OK;
 }
 
+typedef struct mlp_settings {
+    drove_counts units;
+} mlp_settings;
+
+static const drove_spec_key mlp_keys[] = {
+    {"UNITS", NULL, DROVE_AS_COUNTS(mlp_settings, units, 1, MOST_UNITS), .is_argument = true,
+     .help = "of each hidden layer"},
+    DROVE_SPEC_END,
+};
+
 static drove_status build_mlp(const drove_spec *spec, const drove_model_io *io, drovek_act act,
                               drove_model *model)
 {
     (void)io;
     size_t hidden[DROVE_SPEC_MAX_ARGS];
-    DROVE_TRY(drove__spec_check(spec, DROVE_SPEC_MAX_ARGS, NULL));
-    if (spec->n_args == 0) {
+    mlp_settings set;
+    DROVE_TRY(drove__spec_take(spec, mlp_keys, &set));
+    if (set.units.n == 0) {
         return drove__fail(DROVE_E_ARG,
                            "model mlp: expected sizes of hidden layers, as in mlp:128,128; "
                            "without any it is logistic, linear or svm");
     }
-    for (unsigned i = 0; i < spec->n_args; i++) {
-        uint64_t units = 0;
-        DROVE_TRY(drove__spec_arg_u64(spec, i, 1, MOST_UNITS, &units));
-        hidden[i] = (size_t)units;
-    }
-    return stack_dense(model, hidden, spec->n_args, act);
+    for (unsigned i = 0; i < set.units.n; i++) hidden[i] = (size_t)set.units.of[i];
+    return stack_dense(model, hidden, set.units.n, act);
 }
 
 static drove_status build_one_layer(const drove_spec *spec, const drove_model_io *io,
                                     drovek_act act, drove_model *model)
 {
-    (void)io;
-    DROVE_TRY(drove__spec_check(spec, 0, NULL));
+    (void)io, (void)spec;
     return stack_dense(model, NULL, 0, act);
 }
 
@@ -73,6 +79,7 @@ static const drove_model_ops mlp = {
     .help = "multi-layer perceptron, mlp:128,64 = hidden layers of 128 and 64 units",
     .source = "Rumelhart, Hinton, Williams, Nature 1986",
     .default_loss = NULL,
+    .keys = mlp_keys,
     .build = build_mlp,
 };
 

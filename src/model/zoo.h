@@ -12,20 +12,31 @@
 extern const drove_model_ops drove__zoo_lenet, drove__zoo_cifar_quick, drove__zoo_alexnet,
     drove__zoo_alexnet_cifar, drove__zoo_googlenet, drove__zoo_vgg16, drove__zoo_vgg19;
 
+typedef struct drove_zoo_options {
+    float    dropout; /* < 0: the network's own */
+    uint64_t units;   /* of its dense layers */
+    bool     has_auxiliary;
+} drove_zoo_options;
+#define DROVE_ZOO_DROPOUT                                                                          \
+    {                                                                                              \
+        "dropout", NULL, DROVE_AS_FLOAT(drove_zoo_options, dropout, 0.0, 0.99),                    \
+            .help = "ratio of all dropout layers; without it the network's own"                    \
+    }
+extern const drove_spec_key drove__zoo_units_keys[]; /* dropout, units */
+
 typedef struct drove_net {
     drove_graph  graph;
     drovek_act   act;     /* of hidden layers */
-    float        dropout; /* ratio given by the spec; < 0: the network's own */
+    float        dropout; /* as in drove_zoo_options */
     drove_status status;
     char         error[DROVE_ERROR_TEXT_SIZE];
     drove_node   spare;
 } drove_net;
 
-/* Begins a network for images of at least least_side; fails if they are smaller. */
+/* Begins a network for images of at least least_side; fails if they are smaller.  options NULL:
+ * it has none. */
 void drove__zoo_begin(drove_net *net, const char *name, const drove_model_io *io, drovek_act act,
-                      size_t least_side);
-/* Reads the spec's key dropout=RATIO; refuses keys other than `known` (NULL-terminated). */
-void drove__zoo_read_dropout(drove_net *net, const drove_spec *spec, const char *const *known);
+                      size_t least_side, const drove_zoo_options *options);
 /* Builds the model and releases net.  Errors: the first failure. */
 drove_status drove__zoo_finish(drove_net *net, const drove_model_io *io, drove_model *model);
 

@@ -38,12 +38,10 @@ static void connect(drove_net *net, const alexnet_kind *kind, const char *name, 
 static drove_status build_alexnet(const alexnet_kind *kind, const drove_spec *spec,
                                   const drove_model_io *io, drovek_act act, drove_model *model)
 {
-    static const char *const known[] = {"dropout", "units", NULL};
     drove_net net;
-    uint64_t units = 4096;
-    DROVE_TRY(drove__spec_u64(spec, "units", 1, 1 << 20, &units));
-    drove__zoo_begin(&net, kind->name, io, act, kind->least_side);
-    drove__zoo_read_dropout(&net, spec, known);
+    drove_zoo_options options = {.dropout = -1.0f};
+    DROVE_TRY(drove__spec_take(spec, drove__zoo_units_keys, &options));
+    drove__zoo_begin(&net, kind->name, io, act, kind->least_side, &options);
     convolve(&net, kind, 1, 96, 1, 0.0f);
     drove__zoo_lrn(&net, "norm1", 5, 0.0001f, 0.75f);
     drove__zoo_pool(&net, &drove__layer_max_pool, "pool1", NULL, 3, 2);
@@ -54,9 +52,9 @@ static drove_status build_alexnet(const alexnet_kind *kind, const drove_spec *sp
     convolve(&net, kind, 4, 384, 2, 0.1f);
     convolve(&net, kind, 5, 256, 2, 0.1f);
     drove__zoo_pool(&net, &drove__layer_max_pool, "pool5", NULL, 3, 2);
-    connect(&net, kind, "fc6", (size_t)units, 0.005f, 0.1f);
+    connect(&net, kind, "fc6", (size_t)options.units, 0.005f, 0.1f);
     drove__zoo_dropout(&net, "drop6", 0.5f);
-    connect(&net, kind, "fc7", (size_t)units, 0.005f, 0.1f);
+    connect(&net, kind, "fc7", (size_t)options.units, 0.005f, 0.1f);
     drove__zoo_dropout(&net, "drop7", 0.5f);
     connect(&net, kind, "fc8", 0, 0.01f, 0.0f);
     return drove__zoo_finish(&net, io, model);
@@ -79,6 +77,7 @@ const drove_model_ops drove__zoo_alexnet = {
     .help = "AlexNet as in Caffe, made for 227 x 227 (from 55 x 55); ?dropout=0.5, ?units=4096",
     .source = "Krizhevsky, Sutskever, Hinton, NIPS 2012",
     .default_rule = "momentum:0.9",
+    .keys = drove__zoo_units_keys,
     .build = build_imagenet,
 };
 
@@ -87,5 +86,6 @@ const drove_model_ops drove__zoo_alexnet_cifar = {
     .help = "AlexNet's eight layers for images of 32 x 32 (from 12 x 12); keys as of alexnet",
     .source = "after Krizhevsky, Sutskever, Hinton, NIPS 2012",
     .default_rule = "momentum:0.9",
+    .keys = drove__zoo_units_keys,
     .build = build_cifar,
 };

@@ -73,15 +73,20 @@ static void add_head(drove_net *net, const char *head, const char *bottom, bool 
     drove__zoo_head(net, name, 0.3f);
 }
 
+static const drove_spec_key keys[] = {
+    DROVE_ZOO_DROPOUT,
+    {"auxiliary", "1", DROVE_AS_BIT(drove_zoo_options, has_auxiliary),
+     .help = "two more heads while it is trained"},
+    DROVE_SPEC_END,
+};
+
 static drove_status build_googlenet(const drove_spec *spec, const drove_model_io *io,
                                     drovek_act act, drove_model *model)
 {
-    static const char *const known[] = {"dropout", "auxiliary", NULL};
     drove_net net;
-    uint64_t with_auxiliary = 1;
-    DROVE_TRY(drove__spec_u64(spec, "auxiliary", 0, 1, &with_auxiliary));
-    drove__zoo_begin(&net, "googlenet", io, act, 79);
-    drove__zoo_read_dropout(&net, spec, known);
+    drove_zoo_options options = {.dropout = -1.0f};
+    DROVE_TRY(drove__spec_take(spec, keys, &options));
+    drove__zoo_begin(&net, "googlenet", io, act, 79, &options);
     convolve(&net, "conv1/7x7_s2", NULL, 64, 7, 2);
     drove__zoo_pool(&net, &drove__layer_max_pool, "pool1/3x3_s2", NULL, 3, 2);
     drove__zoo_lrn(&net, "pool1/norm1", 5, 0.0001f, 0.75f);
@@ -95,11 +100,11 @@ static drove_status build_googlenet(const drove_spec *spec, const drove_model_io
     add_module(&net, &module_3b, &bottom, into);
     drove__zoo_pool(&net, &drove__layer_max_pool, bottom = "pool3/3x3_s2", NULL, 3, 2);
     add_module(&net, &module_4a, &bottom, into);
-    add_head(&net, "loss1", bottom, with_auxiliary != 0);
+    add_head(&net, "loss1", bottom, options.has_auxiliary);
     add_module(&net, &module_4b, &bottom, into);
     add_module(&net, &module_4c, &bottom, into);
     add_module(&net, &module_4d, &bottom, into);
-    add_head(&net, "loss2", bottom, with_auxiliary != 0);
+    add_head(&net, "loss2", bottom, options.has_auxiliary);
     add_module(&net, &module_4e, &bottom, into);
     drove__zoo_pool(&net, &drove__layer_max_pool, bottom = "pool4/3x3_s2", NULL, 3, 2);
     add_module(&net, &module_5a, &bottom, into);
@@ -119,5 +124,6 @@ const drove_model_ops drove__zoo_googlenet = {
             "?auxiliary=0, ?dropout=0.4",
     .source = "Szegedy et al., CVPR 2015",
     .default_rule = "momentum:0.9",
+    .keys = keys,
     .build = build_googlenet,
 };

@@ -11,24 +11,23 @@ static void keep(drove_net *net, drove_status status)
     drove__error_copy(net->error);
 }
 
+const drove_spec_key drove__zoo_units_keys[] = {
+    DROVE_ZOO_DROPOUT,
+    {"units", "4096", DROVE_AS_COUNT(drove_zoo_options, units, 1, 1 << 20),
+     .help = "of each dense layer but the last"},
+    DROVE_SPEC_END,
+};
+
 void drove__zoo_begin(drove_net *net, const char *name, const drove_model_io *io, drovek_act act,
-                      size_t least_side)
+                      size_t least_side, const drove_zoo_options *options)
 {
-    *net = (drove_net){.act = act, .dropout = -1.0f};
+    *net = (drove_net){.act = act, .dropout = options != NULL ? options->dropout : -1.0f};
     drove__graph_init(&net->graph, name);
     bool is_image = drove__shape_floats(io->image) != 0;
     if (!is_image || (io->image.h >= least_side && io->image.w >= least_side)) return;
     keep(net, drove__fail(DROVE_E_SHAPE,
                           "model %s: expected images of at least %zu x %zu, found %zu x %zu", name,
                           least_side, least_side, io->image.h, io->image.w));
-}
-
-void drove__zoo_read_dropout(drove_net *net, const drove_spec *spec, const char *const *known)
-{
-    double ratio = -1.0;
-    keep(net, drove__spec_check(spec, 0, known));
-    keep(net, drove__spec_real(spec, "dropout", 0.0, 0.99, &ratio));
-    net->dropout = (float)ratio;
 }
 
 drove_status drove__zoo_finish(drove_net *net, const drove_model_io *io, drove_model *model)

@@ -15,14 +15,12 @@ static const vgg_kind model_e = {"vgg19", {2, 2, 4, 4, 4}};
 static drove_status build_vgg(const vgg_kind *kind, const drove_spec *spec,
                               const drove_model_io *io, drovek_act act, drove_model *model)
 {
-    static const char *const known[] = {"dropout", "units", NULL};
     static const size_t channels[STAGES] = {64, 128, 256, 512, 512};
     drove_net net;
     char name[32];
-    uint64_t units = 4096;
-    DROVE_TRY(drove__spec_u64(spec, "units", 1, 1 << 20, &units));
-    drove__zoo_begin(&net, kind->name, io, act, 32);
-    drove__zoo_read_dropout(&net, spec, known);
+    drove_zoo_options options = {.dropout = -1.0f};
+    DROVE_TRY(drove__spec_take(spec, drove__zoo_units_keys, &options));
+    drove__zoo_begin(&net, kind->name, io, act, 32, &options);
     for (size_t s = 0; s < STAGES; s++) {
         for (size_t i = 0; i < kind->depth[s]; i++) {
             snprintf(name, sizeof name, "conv%zu_%zu", s + 1, i + 1);
@@ -31,9 +29,9 @@ static drove_status build_vgg(const vgg_kind *kind, const drove_spec *spec,
         snprintf(name, sizeof name, "pool%zu", s + 1);
         drove__zoo_pool(&net, &drove__layer_max_pool, name, NULL, 2, 2);
     }
-    drove__zoo_dense(&net, "fc6", NULL, (size_t)units);
+    drove__zoo_dense(&net, "fc6", NULL, (size_t)options.units);
     drove__zoo_dropout(&net, "drop6", 0.5f);
-    drove__zoo_dense(&net, "fc7", NULL, (size_t)units);
+    drove__zoo_dense(&net, "fc7", NULL, (size_t)options.units);
     drove__zoo_dropout(&net, "drop7", 0.5f);
     drove__zoo_dense(&net, "fc8", NULL, 0);
     return drove__zoo_finish(&net, io, model);
@@ -56,6 +54,7 @@ const drove_model_ops drove__zoo_vgg16 = {
     .help = "VGG's model D, made for 224 x 224 (from 32 x 32); ?dropout=0.5, ?units=4096",
     .source = "Simonyan, Zisserman, ICLR 2015",
     .default_rule = "momentum:0.9",
+    .keys = drove__zoo_units_keys,
     .build = build_vgg16,
 };
 
@@ -64,5 +63,6 @@ const drove_model_ops drove__zoo_vgg19 = {
     .help = "VGG's model E, made for 224 x 224 (from 32 x 32); ?dropout=0.5, ?units=4096",
     .source = "Simonyan, Zisserman, ICLR 2015",
     .default_rule = "momentum:0.9",
+    .keys = drove__zoo_units_keys,
     .build = build_vgg19,
 };

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KEYS = 32, MOST_BATCH = 1 << 30, MOST_PROCESSORS = 4096 };
-static const double DEVICE_TIMEOUT_S = 60.0; /* a first batch may wait for kernels to be compiled */
+enum { MOST_BATCH = 1 << 30, MOST_PROCESSORS = 4096 };
 
 drove_status drove__threads_parse(const char *text, unsigned n_all, unsigned *out)
 {
@@ -49,6 +48,40 @@ drove_status drove__workers_expand(const char *text, unsigned local_rank, char *
     into[used] = '\0';
     return DROVE_OK;
 }
+
+/* ---- keys of a worker ---- */
+
+static const drove_spec_key batch_keys[] = {
+    {"batch", NULL, DROVE_AS_COUNT(drove_workers_entry, batch, 1, MOST_BATCH),
+     .help = "examples of a batch, of cores for each thread"},
+    {"min", NULL, DROVE_AS_COUNT(drove_workers_entry, least, 1, MOST_BATCH),
+     .help = "of a batch that changes"},
+    {"max", NULL, DROVE_AS_COUNT(drove_workers_entry, most, 1, MOST_BATCH),
+     .help = "of a batch that changes"},
+    DROVE_SPEC_END,
+};
+static const char *const gradients[] = {"each", "one", NULL};
+static const drove_spec_key core_keys[] = {
+    DROVE_SPEC_KEYS_TOO(batch_keys),
+    {"gradient", "each", DROVE_AS_EITHER(drove_workers_entry, one_gradient, gradients),
+     .help = "each thread steps for itself, or all compute one"},
+    DROVE_SPEC_END,
+};
+static const drove_spec_key device_keys[] = {
+    DROVE_SPEC_KEYS_TOO(batch_keys),
+    /* A first batch may wait for kernels to be compiled. */
+    {"timeout", "60", DROVE_AS_REAL(drove_workers_entry, timeout_s, 0.0, 1e9),
+     .help = "seconds after which a silent device is lost; 0: none"},
+    DROVE_SPEC_END,
+};
+typedef struct host_settings {
+    uint64_t parts;
+} host_settings;
+static const drove_spec_key host_keys[] = {
+    {"parts", NULL, DROVE_AS_COUNT(host_settings, parts, 1, MOST_PROCESSORS),
+     .help = "equal groups of the cores; without it as many as there are such workers"},
+    DROVE_SPEC_END,
+};
 
 /* ---- processes ---- */
 
@@ -140,10 +173,13 @@ static drove_status add_span(drove_workers_entry *g, const drove_topo *topo, con
 static drove_status plan_host(drove_workers_entry *g, const drove_topo *topo, unsigned n_threads,
                               unsigned n_hosts)
 {
-    uint64_t part = 0, parts = n_hosts;
+    uint64_t part = 0;
+    host_settings set = {.parts = n_hosts};
     drove_workers_entry all = {0};
-    drove_status status = drove__spec_u64(&g->spec, "parts", 1, MOST_PROCESSORS, &parts);
-    if (status == DROVE_OK) status = drove__spec_arg_u64(&g->spec, 0, 0, parts - 1, &part);
+    drove_status status = drove__spec_take(&g->spec, host_keys, &set);
+    const uint64_t parts = set.parts;
+    if (status == DROVE_OK && g->spec.n_args > 0)
+        status = drove__parse_u64("host, argument 1", g->spec.arg[0], 0, parts - 1, &part);
     if (status != DROVE_OK) return drove__fail_in(status, "--workers");
     status = add_all(&all, topo, n_threads);
     if (status == DROVE_OK && all.n_threads < parts) {
@@ -162,28 +198,16 @@ static drove_status plan_host(drove_workers_entry *g, const drove_topo *topo, un
 
 static drove_status read_keys(drove_workers_entry *g, const drove_device_kind *kind)
 {
-    static const char *const of_cores[] = {"batch", "min", "max", "gradient", NULL},
-                             *const of_host[] = {"batch", "min", "max", "gradient", "parts", NULL},
-                             *const of_device[] = {"batch", "min", "max", "timeout", NULL};
-    const char *known[MOST_KEYS] = {NULL};
-    size_t n = 0;
-    bool is_host = strcmp(g->spec.name, "host") == 0;
-    const char *const *own = kind != NULL ? of_device : is_host ? of_host : of_cores;
-    for (; *own != NULL; own++) known[n++] = *own;
-    for (own = kind != NULL ? kind->keys : NULL; own != NULL && *own != NULL && n + 1 < MOST_KEYS;
-         own++)
-        known[n++] = *own;
-    DROVE_TRY(drove__spec_check(&g->spec, DROVE_SPEC_MAX_ARGS, known));
-
-    static const char *const gradients[] = {"each", "one"};
-    unsigned gradient = 0;
-    DROVE_TRY(drove__spec_u64(&g->spec, "batch", 1, MOST_BATCH, &g->batch));
-    DROVE_TRY(drove__spec_u64(&g->spec, "min", 1, MOST_BATCH, &g->least));
-    DROVE_TRY(drove__spec_u64(&g->spec, "max", 1, MOST_BATCH, &g->most));
-    if (g->is_device) g->timeout_s = DEVICE_TIMEOUT_S;
-    if (g->is_device) DROVE_TRY(drove__spec_real(&g->spec, "timeout", 0.0, 1e9, &g->timeout_s));
-    else DROVE_TRY(drove__spec_word(&g->spec, "gradient", gradients, 2, &gradient));
-    g->one_gradient = gradient == 1;
+    const bool is_host = strcmp(g->spec.name, "host") == 0;
+    const drove_spec_key all[] = {
+        {"PLACE", NULL, .kind = DROVE_SPEC_REST, .is_argument = true},
+        DROVE_SPEC_KEYS_TOO(kind != NULL ? device_keys : core_keys),
+        DROVE_SPEC_KEYS_TOO(is_host ? host_keys : NULL),
+        DROVE_SPEC_KEYS_TOO(kind != NULL ? kind->keys : NULL),
+        DROVE_SPEC_END,
+    };
+    DROVE_TRY(drove__spec_accept(&g->spec, all));
+    DROVE_TRY(drove__spec_take(&g->spec, kind != NULL ? device_keys : core_keys, g));
 
     /* A size to begin with lies within bounds that were given. */
     if (g->least != 0 && g->most != 0 && g->least > g->most) {

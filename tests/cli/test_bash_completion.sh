@@ -27,6 +27,10 @@ offers 'drove train --strategy lea' leashed
 offers 'drove train --strategy=lea' leashed
 offers 'drove train --rule ad' adam adagrad
 offers 'drove list ' strategies rules
+offers 'drove train --rule adam?' adam?beta1= adam?epsilon=
+offers 'drove train --rule=adam?beta1=0.8&b' '0.8&beta2=' # bash wants no text before the last '='
+offers 'drove train --schedule constant+plateau:0.2?p' 0.2?patience= # nor what stands before a ':'
+offers 'drove train --data synth:digits?n' digits?n_test=
 offers 'drove data ' info convert
 offers 'drove train --until ' loss=
 offers 'drove dm' dmgc

@@ -3,11 +3,35 @@
  * Whatever is accepted has a name and no empty part, and a number that is accepted is finite and in
  * its range.
  */
-#include "base/spec.h"
+#include "base/spec_keys.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct settings {
+    uint64_t whole, bytes;
+    double real;
+    unsigned word;
+    bool flag, bit;
+    const char *text;
+    drove_sides size;
+    drove_counts counts;
+} settings;
+
+static const char *const words[] = {"none", "unit", NULL};
+static const drove_spec_key keys[] = {
+    {"N", NULL, DROVE_AS_COUNT(settings, whole, 1, 9), .is_argument = true, .word = "inf"},
+    {"REST", NULL, DROVE_AS_COUNTS(settings, counts, 1, 99), .is_argument = true},
+    {"scale", NULL, DROVE_AS_WORD(settings, word, words)},
+    {"split", NULL, DROVE_AS_REAL(settings, real, 0.0, 7.0)},
+    {"block", NULL, DROVE_AS_BYTES(settings, bytes)},
+    {"skip", NULL, DROVE_AS_FLAG(settings, flag)},
+    {"mirror", NULL, DROVE_AS_BIT(settings, bit)},
+    {"label", NULL, DROVE_AS_TEXT(settings, text)},
+    {"size", NULL, DROVE_AS_SIDES(settings, size, 1, 99)},
+    DROVE_SPEC_END,
+};
 
 static void check_spec(const char *text)
 {
@@ -24,23 +48,11 @@ static void check_spec(const char *text)
         const char *value = drove__spec_get(&spec, spec.key[i], NULL);
         if (value == NULL || strcmp(value, spec.value[i]) != 0) abort();
     }
-    static const char *const known[] = {"scale", "split", NULL};
-    static const char *const words[] = {"none", "unit"};
-    uint64_t whole = 7;
-    double real = 7.0;
-    unsigned index = 0;
-    (void)drove__spec_check(&spec, 2, known);
-    (void)drove__spec_check(&spec, 2, NULL);
-    if (drove__spec_u64(&spec, "scale", 1, 9, &whole) == DROVE_OK && (whole < 1 || whole > 9))
-        abort();
-    if (drove__spec_real(&spec, "split", 0.0, 7.0, &real) == DROVE_OK &&
-        !(real >= 0.0 && real <= 7.0))
-        abort();
-    if (drove__spec_word(&spec, "scale", words, 2, &index) == DROVE_OK && index > 1) abort();
-    if (drove__spec_arg_u64(&spec, 0, 1, 9, &whole) == DROVE_OK && (whole < 1 || whole > 9))
-        abort();
-    if (drove__spec_arg_real(&spec, 1, 0.0, 7.0, &real) == DROVE_OK &&
-        !(real >= 0.0 && real <= 7.0))
+    settings set = {.whole = 7, .real = 7.0};
+    (void)drove__spec_accept(&spec, NULL);
+    if (drove__spec_read(&spec, keys, &set) == DROVE_OK &&
+        (set.whole < 1 || set.whole > 9 || !(set.real >= 0.0 && set.real <= 7.0) || set.word > 1 ||
+         set.size.height > 99 || set.counts.n > DROVE_SPEC_MAX_ARGS))
         abort();
     (void)drove__fail_unknown("word", spec.name, words, 2);
     drove__spec_fini(&spec);

@@ -144,6 +144,12 @@ printf '#include "config/options.h"\n' >tree/src/config/f.c # its home
 mv tree/src/config/f.c tree/src/run/f.c
 broken 'a file that knows the fields of options' 'src/run/f.c:1: "config/options.h": fields of drove_options are named in src/config alone'
 rm tree/src/run/f.c
+printf 'int f(const drove_spec *s)\n{\n    /* drove__spec_get(s) */\n    return drove__spec_take(s, keys, 0);\n}\n' >tree/src/run/f.c
+sed 's/take(s, keys/get(s, "key"/' tree/src/run/f.c >tree/src/base/f.c # its home
+"$check" tree
+sed -i 's/take(s, keys/get(s, "key"/' tree/src/run/f.c
+broken 'a spec that is asked for a key' 'src/run/f.c:4: drove__spec_get: a spec is asked for a key in src/base alone'
+rm tree/src/run/f.c tree/src/base/f.c
 
 # Circles of calls, by the objects.
 "$check" --calls tree >report.txt && status=0 || status=$?

@@ -119,18 +119,26 @@ static drove_status check_device(const drove_accel_ops *ops, const drove_spec *s
                        spec->name, device, text);
 }
 
-static drove_status check_part(const drove_accel_ops *ops, const drove_spec *spec,
+typedef struct settings {
+    uint64_t n_parts; /* 0: not given */
+    bool in_tf32;
+} settings;
+
+static drove_status check_part(const drove_accel_ops *ops, const drove_spec *spec, uint64_t n_parts,
                                drove_accel_choice *choice)
 {
     drove_accel_facts facts = {0};
-    uint64_t n_parts;
     DROVE_TRY(ops->describe(choice->device, &facts));
     if (!facts.can_split) {
         return drove__fail(DROVE_E_UNSUPPORTED, "%s:%u.%u: %s cannot be split into parts",
                            spec->name, choice->device, choice->sub_device, facts.name);
     }
-    n_parts = facts.n_units;
-    DROVE_TRY(drove__spec_u64(spec, "parts", 1, facts.n_units, &n_parts));
+    if (n_parts > facts.n_units) {
+        return drove__fail(DROVE_E_ARG,
+                           "%s?parts: expected a whole number from 1 to %u, found \"%llu\"",
+                           spec->name, facts.n_units, (unsigned long long)n_parts);
+    }
+    if (n_parts == 0) n_parts = facts.n_units;
     if (choice->sub_device >= n_parts) {
         return drove__fail(DROVE_E_ARG, "%s:%u.%u: expected a part from 0 to %u of %s, found %u",
                            spec->name, choice->device, choice->sub_device, (unsigned)n_parts - 1,
@@ -147,19 +155,18 @@ drove_status drove__accel_open(const drove_device_kind *kind, const drove_accel_
 {
     drove_accel_choice choice = {0};
     bool has_part;
+    settings set = {.n_parts = 0};
     DROVE_TRY(parse_argument(spec, &choice, &has_part));
-    if (!has_part && drove__spec_get(spec, "parts", NULL) != NULL) {
+    DROVE_TRY(drove__spec_take(spec, kind->keys, &set));
+    if (!has_part && set.n_parts > 0) {
         return drove__fail(DROVE_E_ARG,
                            "%s?parts: expected with it which of the parts, %s:%u.0, found the "
                            "whole device",
                            spec->name, spec->name, choice.device);
     }
     DROVE_TRY(check_device(ops, spec, choice.device));
-    static const char *const words[] = {"no", "yes"};
-    unsigned found = 0;
-    DROVE_TRY(drove__spec_word(spec, "tf32", words, 2, &found));
-    choice.in_tf32 = found == 1;
-    if (has_part) DROVE_TRY(check_part(ops, spec, &choice));
+    choice.in_tf32 = set.in_tf32;
+    if (has_part) DROVE_TRY(check_part(ops, spec, set.n_parts, &choice));
     drove_device *device = calloc(1, sizeof *device);
     drove_accel_device *impl = calloc(1, sizeof *impl);
     drove_status status = device != NULL && impl != NULL
@@ -228,8 +235,16 @@ static drove_status open_cuda(const drove_spec *spec, drove_device **out)
     return open_of(&drove__device_kind_cuda, spec, out);
 }
 
-static const char *const opencl_keys[] = {"parts", NULL};
-static const char *const cuda_keys[] = {"tf32", NULL};
+static const drove_spec_key opencl_keys[] = {
+    {"parts", NULL, DROVE_AS_COUNT(settings, n_parts, 1, UINT32_MAX),
+     .help = "equal parts of the device; without it one a compute unit"},
+    DROVE_SPEC_END,
+};
+static const drove_spec_key cuda_keys[] = {
+    {"tf32", "no", DROVE_AS_FLAG(settings, in_tf32),
+     .help = "rounds the factors of products to TF32, for tensor cores"},
+    DROVE_SPEC_END,
+};
 
 const drove_device_kind drove__device_kind_opencl = {
     .name = "opencl",

@@ -7,8 +7,30 @@
 #include <float.h>
 #include <math.h>
 
-const char *const drove__fake_keys[] = {"speed",  "delay_us", "memory",  "fail_after", "hang_after",
-                                        "jitter", "seed",     "compute", "deaf",       NULL};
+typedef struct settings {
+    drove_fake_script script;
+    double speed, delay_us; /* thousand examples/s */
+} settings;
+
+const drove_spec_key drove__fake_keys[] = {
+    {"speed", "100", DROVE_AS_REAL(settings, speed, DBL_MIN, 1e9), .help = "thousand examples/s"},
+    {"delay_us", "0", DROVE_AS_REAL(settings, delay_us, 0.0, 1e9),
+     .help = "of each batch, beside its examples"},
+    {"memory", NULL, DROVE_AS_BYTES(settings, script.memory_bytes),
+     .help = "of the device; without it no end"},
+    {"fail_after", NULL, DROVE_AS_COUNT(settings, script.fail_after, 0, UINT64_MAX - 1),
+     .help = "batches that are done before one fails"},
+    {"hang_after", NULL, DROVE_AS_COUNT(settings, script.hang_after, 0, UINT64_MAX - 1),
+     .help = "batches that are done before one never ends"},
+    {"jitter", "0", DROVE_AS_REAL(settings, script.jitter, 0.0, 1.0 - DBL_EPSILON / 2),
+     .help = "share of its time that a batch takes more or less"},
+    {"seed", "0", DROVE_AS_COUNT(settings, script.seed, 0, UINT64_MAX), .help = "of the jitter"},
+    {"compute", "yes", DROVE_AS_FLAG(settings, script.computes),
+     .help = "gradients are real, else zero"},
+    {"deaf", "no", DROVE_AS_FLAG(settings, script.is_deaf),
+     .help = "one that hangs does not heed a time-out"},
+    DROVE_SPEC_END,
+};
 
 drove_fake_script drove__fake_script_default(void)
 {
@@ -18,25 +40,11 @@ drove_fake_script drove__fake_script_default(void)
 
 drove_status drove__fake_script_parse(const drove_spec *spec, drove_fake_script *out)
 {
-    static const char *const answers[] = {"no", "yes"};
-    drove_fake_script s = drove__fake_script_default();
-    double speed = s.speed / 1e3, delay_us = 0.0;
-    unsigned computes = s.computes, deaf = s.is_deaf;
-    const char *memory = drove__spec_get(spec, "memory", NULL);
-    DROVE_TRY(drove__spec_real(spec, "speed", DBL_MIN, 1e9, &speed));
-    DROVE_TRY(drove__spec_real(spec, "delay_us", 0.0, 1e9, &delay_us));
-    if (memory != NULL) DROVE_TRY(drove__parse_bytes("fake?memory", memory, &s.memory_bytes));
-    DROVE_TRY(drove__spec_u64(spec, "fail_after", 0, UINT64_MAX - 1, &s.fail_after));
-    DROVE_TRY(drove__spec_u64(spec, "hang_after", 0, UINT64_MAX - 1, &s.hang_after));
-    DROVE_TRY(drove__spec_real(spec, "jitter", 0.0, 1.0 - DBL_EPSILON / 2, &s.jitter));
-    DROVE_TRY(drove__spec_u64(spec, "seed", 0, UINT64_MAX, &s.seed));
-    DROVE_TRY(drove__spec_word(spec, "compute", answers, DROVE_COUNT(answers), &computes));
-    DROVE_TRY(drove__spec_word(spec, "deaf", answers, DROVE_COUNT(answers), &deaf));
-    s.speed = speed * 1e3;
-    s.delay_s = delay_us / 1e6;
-    s.computes = computes != 0;
-    s.is_deaf = deaf != 0;
-    *out = s;
+    settings set = {.script = drove__fake_script_default()};
+    DROVE_TRY(drove__spec_take(spec, drove__fake_keys, &set));
+    set.script.speed = set.speed * 1e3;
+    set.script.delay_s = set.delay_us / 1e6;
+    *out = set.script;
     return DROVE_OK;
 }
 

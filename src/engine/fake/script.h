@@ -7,7 +7,7 @@
 #ifndef DROVE_ENGINE_FAKE_SCRIPT_H
 #define DROVE_ENGINE_FAKE_SCRIPT_H
 
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -36,14 +36,11 @@ typedef struct drove_fake_outcome {
     uint64_t        duration_ns; /* until it is done, or fails; HANGS: says nothing */
 } drove_fake_outcome;
 
-extern const char *const drove__fake_keys[]; /* NULL-terminated */
+extern const drove_spec_key drove__fake_keys[];
 
 /* 100,000 examples/s, no delay, no failure, real gradients. */
 drove_fake_script drove__fake_script_default(void);
-/* From the keys of a spec: speed (thousand examples/s), delay_us, memory (bytes, or with KiB, MiB,
- * GiB), fail_after, hang_after, jitter, seed, compute=yes|no, deaf=no|yes; other keys are left
- * alone.
- * Errors: DROVE_E_ARG. */
+/* From the keys of a spec; other keys are left alone.  Errors: DROVE_E_ARG. */
 drove_status drove__fake_script_parse(const drove_spec *spec, drove_fake_script *out);
 
 /* What becomes of batch number `batch` = 0, 1, ... of n_rows examples. */

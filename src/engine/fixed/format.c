@@ -1,7 +1,7 @@
 /* engine/fixed/format.c - see format.h. */
 #include "engine/fixed/format.h"
 
-#include "base/spec.h"
+#include "base/spec_keys.h"
 #include "engine/linear/dmgc.h"
 
 #include <stdio.h>
@@ -61,42 +61,33 @@ static drove_status read_terms(const char *text, const char *signature, bool is_
     return take_bits(text, 'G', g, is_simulated, &out->gradient);
 }
 
-/* bf16?masters=bf16 */
-static drove_status read_bf16(const char *precision, const drove_spec *spec, drove_fixed *out)
-{
-    static const char *const keys[] = {"masters", NULL};
-    const char *masters = drove__spec_get(spec, "masters", "");
-    drove_status status = drove__spec_check(spec, 0, keys);
-    if (status != DROVE_OK) return drove__fail_in(status, "--precision");
-    if (strcmp(masters, "bf16") != 0)
-        return drove__fail(DROVE_E_ARG, "--precision %s: masters: expected bf16, found \"%s\"",
-                           precision, masters);
-    out->model = 16;
-    out->in_bf16 = true;
-    return DROVE_OK;
-}
-
-/* *out = whether the key has the word `yes`, and not `no`, which it also has when it is missing. */
-static drove_status read_key(const char *precision, const drove_spec *spec, const char *key,
-                             const char *yes, const char *no, bool *out)
-{
-    const char *word = drove__spec_get(spec, key, no);
-    *out = strcmp(word, yes) == 0;
-    if (*out || strcmp(word, no) == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "--precision %s: %s: expected %s or %s, found \"%s\"",
-                       precision, key, yes, no, word);
-}
+static const char *const scales[] = {"layer", "channel", NULL};
+static const char *const masters[] = {"bf16", NULL};
+static const drove_spec_key bf16_keys[] = {
+    {"masters", NULL, DROVE_AS_EITHER(drove_fixed, in_bf16, masters),
+     .help = "number format of the parameters"},
+    DROVE_SPEC_END,
+};
+static const drove_spec_key signature_keys[] = {
+    {"simulated", "no", DROVE_AS_FLAG(drove_fixed, is_simulated), .help = "any width from 2 to 16"},
+    {"scales", "layer", DROVE_AS_EITHER(drove_fixed, by_channel, scales),
+     .help = "what of a network's weights has a unit of its own"},
+    DROVE_SPEC_END,
+};
 
 static drove_status read_spec(const char *precision, const drove_spec *spec, drove_fixed *out)
 {
-    static const char *const keys[] = {"simulated", "scales", NULL};
-    bool is_simulated;
-    if (strcmp(spec->name, "bf16") == 0) return read_bf16(precision, spec, out);
-    drove_status status = drove__spec_check(spec, 0, keys);
+    const bool is_bf16 = strcmp(spec->name, "bf16") == 0;
+    drove_status status = drove__spec_read(spec, is_bf16 ? bf16_keys : signature_keys, out);
     if (status != DROVE_OK) return drove__fail_in(status, "--precision");
-    DROVE_TRY(read_key(precision, spec, "simulated", "yes", "no", &is_simulated));
-    DROVE_TRY(read_key(precision, spec, "scales", "channel", "layer", &out->by_channel));
-    DROVE_TRY(read_terms(precision, spec->name, is_simulated, out));
+    if (is_bf16) {
+        if (!out->in_bf16)
+            return drove__fail(DROVE_E_ARG, "--precision %s: masters: expected bf16, found \"\"",
+                               precision);
+        out->model = 16;
+        return DROVE_OK;
+    }
+    DROVE_TRY(read_terms(precision, spec->name, out->is_simulated, out));
     if (!out->by_channel || out->model > 0) return DROVE_OK;
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "--precision %s: expected an M term of integers, whose scales these are, "

@@ -12,11 +12,12 @@
 enum { DROVE_FIXED_TEXT_SIZE = 64, DROVE_FIXED_LEAST_BITS = 2, DROVE_FIXED_MOST_BITS = 16 };
 
 typedef struct drove_fixed {
-    unsigned data;       /* of examples and layers' outputs;  0: floats */
-    unsigned model;      /* of weights                                  */
-    unsigned gradient;   /* of derivatives at layers' outputs           */
-    bool     in_bf16;    /* weights are bf16 numbers, of 16 bits; all else is floats */
-    bool     by_channel; /* a unit for each output channel of the weights, not for each layer */
+    unsigned data;         /* of examples and layers' outputs;  0: floats */
+    unsigned model;        /* of weights                                  */
+    unsigned gradient;     /* of derivatives at layers' outputs           */
+    bool     in_bf16;      /* weights are bf16 numbers, of 16 bits; all else is floats */
+    bool     by_channel;   /* a unit for each output channel of the weights, not for each layer */
+    bool     is_simulated; /* any width is allowed */
     char     text[DROVE_FIXED_TEXT_SIZE];
 } drove_fixed;
 

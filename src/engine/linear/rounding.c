@@ -27,7 +27,7 @@ static void refill_shared(drove_rounder *r, size_t n_blocks, bool by_bytes)
     (void)n_blocks, (void)by_bytes;
     if (r->until_fresh-- > 0) return;
     r->until_fresh = r->how.period - 1;
-    unsigned n_lanes = r->how.bits / 64;
+    unsigned n_lanes = (unsigned)r->how.bits / 64;
     for (unsigned i = 0; i < n_lanes; i++) r->lane[i] = drovek_xorshift64(r->lane[i]);
     for (unsigned i = n_lanes; i < 8; i++) r->lane[i] = r->lane[i - n_lanes];
     memcpy(r->block, r->lane, sizeof r->lane);
@@ -66,10 +66,19 @@ static const drove_rounding_ops xorshift = {
     .refill = refill_xorshift,
 };
 
+static const drove_spec_key shared_keys[] = {
+    {"bits", "512", DROVE_AS_COUNT(drove_rounding, bits, 256, 512),
+     .help = "fresh ones, 256 or 512"},
+    {"period", "1", DROVE_AS_COUNT(drove_rounding, period, 1, 1000000),
+     .help = "AXPYs until the next fresh ones"},
+    DROVE_SPEC_END,
+};
+
 static const drove_rounding_ops shared = {
     .name = "shared",
     .help = "unbiased, ?bits=512 fresh bits every ?period=1 AXPYs, shared by all their writes",
     .source = "De Sa et al., ISCA 2017, section 5.2",
+    .keys = shared_keys,
     .is_unbiased = true,
     .refill = refill_shared,
 };
@@ -93,18 +102,13 @@ static drove_status find(const char *name, const drove_rounding_ops **out)
 
 static drove_status parse(const drove_spec *spec, drove_rounding *how)
 {
-    static const char *const shared_keys[] = {"bits", "period", NULL};
-    uint64_t bits = 512;
+    how->bits = 512;
     how->period = 1;
     DROVE_TRY(find(spec->name, &how->ops));
-    DROVE_TRY(drove__spec_check(spec, 0, how->ops == &shared ? shared_keys : NULL));
-    DROVE_TRY(drove__spec_u64(spec, "bits", 256, 512, &bits));
-    DROVE_TRY(drove__spec_u64(spec, "period", 1, 1000000, &how->period));
-    if (bits != 256 && bits != 512) {
+    DROVE_TRY(drove__spec_read(spec, how->ops->keys, how));
+    if (how->bits != 256 && how->bits != 512)
         return drove__fail(DROVE_E_ARG, "shared?bits: expected 256 or 512, found %u",
-                           (unsigned)bits);
-    }
-    how->bits = (unsigned)bits;
+                           (unsigned)how->bits);
     return DROVE_OK;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/spec_keys.h"
 #include "base/status.h"
 #include "kernel/linear.h"
 #include "engine/linear/mt19937.h"
@@ -23,7 +24,7 @@ typedef struct drove_rounding_ops drove_rounding_ops;
 
 typedef struct drove_rounding {
     const drove_rounding_ops *ops;
-    unsigned                  bits;   /* shared: fresh ones a block, 256 or 512 */
+    uint64_t                  bits;   /* shared: fresh ones a block, 256 or 512 */
     uint64_t                  period; /* shared: AXPYs between two blocks */
 } drove_rounding;
 
@@ -40,9 +41,10 @@ typedef struct drove_rounder {
 } drove_rounder;
 
 struct drove_rounding_ops {
-    const char *name, *help, *source;
-    bool        is_unbiased;
-    bool        is_stream; /* needs a block for every 64 bytes of random numbers of an AXPY */
+    const char           *name, *help, *source;
+    const drove_spec_key *keys; /* of a drove_rounding; NULL: none */
+    bool                  is_unbiased;
+    bool is_stream; /* needs a block for every 64 bytes of random numbers of an AXPY */
     /* Before an AXPY that uses n_blocks blocks, of bytes or of 16-bit words. */
     void (*refill)(drove_rounder *r, size_t n_blocks, bool by_bytes);
 };

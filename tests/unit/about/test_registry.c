@@ -141,7 +141,8 @@ TEST(test_list_as_json)
         size_t i = 0;
         for (; drove__registry_at(kind.name, i, &entry); i++) {
             const json_t *object = json_array_get(array, i);
-            assert_int_equal(json_object_size(object), 3);
+            assert_int_equal(json_object_size(object), 4);
+            assert_true(json_is_array(json_object_get(object, "keys")));
             assert_string_equal(json_string_value(json_object_get(object, "name")), entry.name);
             assert_string_equal(json_string_value(json_object_get(object, "help")), entry.help);
             assert_string_equal(json_string_value(json_object_get(object, "source")), entry.source);

@@ -2,7 +2,7 @@
 #include "support.h"
 
 #include "base/mem.h"
-#include "base/spec.h"
+#include "base/spec_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,65 +134,6 @@ TEST(test_too_many_parts)
     }
 }
 
-TEST(test_checked_values)
-{
-    static const char *const words[] = {"readers", "writers", "none"};
-    drove_spec spec;
-    uint64_t n = 5;
-    double x = 0.25;
-    unsigned index = 9;
-    assert_ok(drove__spec_parse("rwlock:12,0.5,z?n=300&x=1e-3&prefer=writers&bad=12x", &spec));
-    assert_ok(drove__spec_u64(&spec, "n", 1, 300, &n));
-    assert_int_equal(n, 300);
-    assert_ok(drove__spec_u64(&spec, "absent", 1, 2, &n));
-    assert_int_equal(n, 300);
-    assert_fails(drove__spec_u64(&spec, "n", 1, 299, &n), DROVE_E_ARG,
-                 "rwlock?n: expected a whole number from 1 to 299, found \"300\"");
-    assert_fails(drove__spec_u64(&spec, "bad", 1, UINT64_MAX, &n), DROVE_E_ARG,
-                 "rwlock?bad: expected a whole number of at least 1, found \"12x\"");
-    assert_int_equal(n, 300);
-    assert_ok(drove__spec_real(&spec, "x", 0, 1, &x));
-    assert_true(x == 1e-3);
-    assert_fails(drove__spec_real(&spec, "x", 0.5, 1, &x), DROVE_E_ARG,
-                 "rwlock?x: expected a number from 0.5 to 1, found \"1e-3\"");
-    assert_ok(drove__spec_word(&spec, "prefer", words, 3, &index));
-    assert_int_equal(index, 1);
-    assert_ok(drove__spec_word(&spec, "absent", words, 3, &index));
-    assert_int_equal(index, 1);
-    assert_fails(drove__spec_word(&spec, "bad", words, 3, &index), DROVE_E_ARG,
-                 "rwlock?bad: expected readers, writers or none, found \"12x\"");
-    assert_ok(drove__spec_arg_u64(&spec, 0, 0, 100, &n));
-    assert_int_equal(n, 12);
-    assert_ok(drove__spec_arg_real(&spec, 1, 0, 1, &x));
-    assert_true(x == 0.5);
-    assert_ok(drove__spec_arg_u64(&spec, 3, 0, 100, &n));
-    assert_int_equal(n, 12);
-    assert_fails(drove__spec_arg_u64(&spec, 2, 0, 100, &n), DROVE_E_ARG,
-                 "rwlock, argument 3: expected a whole number from 0 to 100, found \"z\"");
-    assert_fails(drove__spec_arg_real(&spec, 2, 0, 100, &x), DROVE_E_ARG, "rwlock, argument 3");
-    drove__spec_fini(&spec);
-}
-
-TEST(test_check)
-{
-    static const char *const known[] = {"density", "seed", "n", NULL};
-    drove_spec spec;
-    assert_ok(drove__spec_parse("synth:logistic?seed=1&densty=0.1", &spec));
-    assert_fails(drove__spec_check(&spec, 1, known), DROVE_E_ARG,
-                 "synth: unknown key \"densty\"; did you mean \"density\"?");
-    assert_fails(drove__spec_check(&spec, 1, NULL), DROVE_E_ARG, "synth has no keys");
-    assert_fails(drove__spec_check(&spec, 0, known), DROVE_E_ARG, "expected 0 arguments, found 1");
-    drove__spec_fini(&spec);
-    assert_ok(drove__spec_parse("synth:a,b,c?qqqq=1", &spec));
-    assert_fails(drove__spec_check(&spec, 3, known), DROVE_E_ARG, "expected density, seed or n");
-    assert_fails(drove__spec_check(&spec, 1, known), DROVE_E_ARG, "at most 1 argument, found 3");
-    assert_fails(drove__spec_check(&spec, 2, known), DROVE_E_ARG, "at most 2 arguments, found 3");
-    drove__spec_fini(&spec);
-    assert_ok(drove__spec_parse("synth:a?n=1&seed=2", &spec));
-    assert_ok(drove__spec_check(&spec, 1, known));
-    drove__spec_fini(&spec);
-}
-
 TEST(test_long_texts_do_not_overflow)
 {
     enum { SIZE = 20000 };
@@ -203,11 +144,16 @@ TEST(test_long_texts_do_not_overflow)
     text[9000] = '?';
     text[15000] = '=';
     drove_spec spec;
-    uint64_t n = 0;
     assert_ok(drove__spec_parse(text, &spec));
-    assert_fails(drove__spec_check(&spec, 0, NULL), DROVE_E_ARG, "xxx");
-    assert_fails(drove__spec_u64(&spec, spec.key[0], 0, 1, &n), DROVE_E_ARG,
-                 "expected a whole number");
+    assert_fails(drove__spec_accept(&spec, NULL), DROVE_E_ARG, "xxx");
+    struct number {
+        uint64_t n;
+    } number;
+    const drove_spec_key keys[] = {
+        {spec.key[0], NULL, DROVE_AS_COUNT(struct number, n, 0, 1), .help = "a long name"},
+        DROVE_SPEC_END,
+    };
+    assert_fails(drove__spec_read(&spec, keys, &number), DROVE_E_ARG, "expected a whole number");
     drove__spec_fini(&spec);
     free(text);
 }

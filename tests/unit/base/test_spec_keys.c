@@ -181,3 +181,48 @@ TEST(test_arguments)
     assert_fails(read("mlp:3,0", of_units, &units), DROVE_E_ARG,
                  "mlp, argument 2: expected a whole number from 1 to 99, found \"0\"");
 }
+
+static void join_values(const drove_spec_key *key, void *context)
+{
+    char values[DROVE_SPEC_VALUES_SIZE], *all = context;
+    drove__spec_name_values(key, values);
+    strcat(strcat(strcat(all, key->name), " "), strcat(values, "\n"));
+}
+
+TEST(test_what_a_table_says)
+{
+    char all[1024] = "";
+    drove__spec_walk(keys, join_values, all);
+    assert_string_equal(all, "N a whole number from 1 to 12\n"
+                             "X a number from 0 to 1\n"
+                             "order tree, pairs or first-come\n"
+                             "memory bytes, also with KiB, MiB or GiB\n"
+                             "flag no or yes\n"
+                             "bit 0 or 1\n"
+                             "text \n"
+                             "size a side or HEIGHTxWIDTH, from 2 to 64\n"
+                             "share a number from 0 to 1\n");
+    assert_true(drove__spec_knows(keys, "share") && drove__spec_knows(keys, "bit"));
+    assert_false(drove__spec_knows(keys, "N") || drove__spec_knows(NULL, "share"));
+}
+
+TEST(test_specs_that_are_changed)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h",
+                                        "i", "j", "k", "l", "m", "n", "o"};
+    drove_spec spec = {.name = "row"};
+    drove__spec_add(&spec, keys, "unknown", "1");
+    drove__spec_add(&spec, keys, "share", "0.5");
+    drove__spec_add(&spec, keys, "share", "0.25");
+    assert_int_equal(spec.n_keys, 1);
+    assert_string_equal(spec.value[0], "0.5");
+    assert_ok(drove__spec_set(&spec, "share", "0.75"));
+    assert_int_equal(spec.n_keys, 1);
+    assert_string_equal(spec.value[0], "0.75");
+    for (size_t i = 0; i < DROVE_COUNT(names); i++)
+        assert_ok(drove__spec_set(&spec, names[i], "1"));
+    assert_fails(drove__spec_set(&spec, "order", "tree"), DROVE_E_ARG,
+                 "expected fewer than 16 keys");
+    drove__spec_add(&spec, keys, "order", "tree");
+    assert_int_equal(spec.n_keys, DROVE_SPEC_MAX_KEYS);
+}

@@ -69,13 +69,13 @@ TEST(signatures)
     memset(longer, 'x', sizeof longer);
     memcpy(longer, "D8M8?scales=", 12); /* 63 characters fit */
     longer[63] = '\0';
-    check_refused(longer, DROVE_E_ARG, "scales: expected channel or layer");
+    check_refused(longer, DROVE_E_ARG, "scales: expected layer or channel");
     longer[63] = 'x', longer[64] = '\0';
     check_refused(longer, DROVE_E_ARG, "--precision: expected at most 63 characters, found 64");
     check_refused("D8M8?bits=8", DROVE_E_ARG, "--precision: ");
     check_refused("bf16:1?masters=bf16", DROVE_E_ARG, "--precision: ");
     check_refused("D8M8?simulated=perhaps", DROVE_E_ARG,
-                  "simulated: expected yes or no, found \"perhaps\"");
+                  "simulated: expected no or yes, found \"perhaps\"");
     check_refused("D32M8", DROVE_E_UNSUPPORTED,
                   "--precision D32M8: expected D8, D16 or D32f, or D2 to D16 with ?simulated=yes, "
                   "found D32");
@@ -83,7 +83,7 @@ TEST(signatures)
     check_refused("nonsense-of-many-letters?simulated=yes", DROVE_E_ARG,
                   "or C8s, found \"nonsense-of-many-let\"");
     check_refused("D8M", DROVE_E_ARG, "--precision: signature \"D8M\": character 4");
-    check_refused("D8M8?scales=row", DROVE_E_ARG, "expected channel or layer, found \"row\"");
+    check_refused("D8M8?scales=row", DROVE_E_ARG, "expected layer or channel, found \"row\"");
     check_refused("D8M32f?scales=channel", DROVE_E_UNSUPPORTED, "expected an M term");
     check_refused("D8M8C8s?scales=channel", DROVE_E_UNSUPPORTED, "found C");
     check_refused("bf16?masters=float", DROVE_E_ARG, "found \"float\"");

@@ -298,7 +298,7 @@ TEST(test_refusals)
     expect_refusal(BYTES "&crop=1048576&pad=1048576", NULL, "numbers");
     expect_refusal("synth:logistic?crop=3", NULL, "expected images");
     expect_refusal("synth:logistic?mirror=1", NULL, "expected images");
-    expect_refusal("synth:logistic?pad=0", NULL, "expected images");
+    expect_refusal("synth:logistic?pad=1", NULL, "expected images");
     expect_refusal("synth:logistic?density=0.1&mirror=1", NULL, "images of bytes or floats");
     expect_refusal("synth:logistic?density=0.1&scale=mean", NULL, "sparse");
     expect_refusal("synth:logistic?scale=mean-channel", NULL, "images");
