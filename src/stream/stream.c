@@ -29,6 +29,12 @@ typedef struct half {
     uint64_t n_left;        /* batches of it that are not trained yet */
 } DROVE_ALIGNED_CACHE_LINE half;
 
+typedef struct position {
+    uint64_t batch; /* 0: nothing is to be read yet */
+    uint64_t next;  /* window to read next */
+    uint64_t skip;  /* batches of it that were trained before */
+} position;
+
 struct drove_stream {
     drove_blocks *blocks;
     const drove_clock *clock;
@@ -36,15 +42,13 @@ struct drove_stream {
     drove_data *sample, *held, *data;
     uint64_t stored[N_WINDOWS], label[N_WINDOWS]; /* where the pairs and labels of a half begin */
     const double *target_shift, *target_scale;
-    double window_bytes;
     half half[N_WINDOWS];
     pthread_mutex_t lock;  /* protects all below, and the halves */
     pthread_cond_t wanted; /* a half is free, or something else is to be read, or is_over */
     pthread_cond_t ready;  /* a window is there, or reading has failed */
     bool locks_are_made, is_started, is_over;
     pthread_t thread;
-    uint64_t batch;      /* 0: nothing is to be read yet */
-    uint64_t next, skip; /* the window to read next, and batches of it that were trained before */
+    position position;
     /* The seeks so far.  Also read without the lock, relaxed: no other data depends on it; it
      * only ends a reading early. */
     _Atomic uint64_t n_seeks;
@@ -53,8 +57,7 @@ struct drove_stream {
     _Atomic unsigned n_waiting;
     drove_status status; /* of reading, with its text */
     char error[DROVE_ERROR_TEXT_SIZE];
-    uint64_t n_windows_read, read_ns, wait_ns;
-    double read_bytes;
+    drove_stream_facts facts; /* what has been read, and waited for, so far */
 };
 
 /* ---- reading ---- */
@@ -133,31 +136,31 @@ static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek,
 
 static uint64_t count_batches(const drove_stream *s, uint64_t window)
 {
-    return (drove__windows_rows(&s->windows, window) + s->batch - 1) / s->batch;
+    return (drove__windows_rows(&s->windows, window) + s->position.batch - 1) / s->position.batch;
 }
 
 /* Called and left with the lock held. */
 static void read_next(drove_stream *s)
 {
-    const uint64_t window = s->next++, seek = atomic_load(&s->n_seeks);
+    const uint64_t window = s->position.next++, seek = atomic_load(&s->n_seeks);
     half *h = &s->half[window % N_WINDOWS];
     h->window = window;
-    h->n_left = count_batches(s, window) - s->skip;
-    s->skip = 0;
+    h->n_left = count_batches(s, window) - s->position.skip;
+    s->position.skip = 0;
     pthread_mutex_unlock(&s->lock);
     uint64_t begin = drove__clock_now(s->clock);
     double bytes = 0;
     drove_status status = read_window(s, window, seek, &bytes);
     uint64_t spent = drove__clock_now(s->clock) - begin;
     pthread_mutex_lock(&s->lock);
-    s->read_ns += spent;
+    s->facts.read_ns += spent;
     if (is_unwanted(s, seek)) return;
     if (status != DROVE_OK) {
         s->status = status;
         drove__error_copy(s->error);
     } else {
-        s->read_bytes += bytes;
-        s->n_windows_read++;
+        s->facts.read_bytes += bytes;
+        s->facts.n_windows_read++;
         /* Release: the rows are read before a worker that sees this reads them. */
         atomic_store_explicit(&h->there, window, memory_order_release);
     }
@@ -166,8 +169,8 @@ static void read_next(drove_stream *s)
 
 static bool has_work(const drove_stream *s)
 {
-    return s->batch > 0 && s->status == DROVE_OK &&
-           s->half[s->next % N_WINDOWS].window == NO_WINDOW;
+    return s->position.batch > 0 && s->status == DROVE_OK &&
+           s->half[s->position.next % N_WINDOWS].window == NO_WINDOW;
 }
 
 static void *reader_main(void *argument)
@@ -196,9 +199,9 @@ bool drove__stream_comes(drove_stream *s, uint64_t window)
     if (drove__stream_has(s, window)) return true;
     pthread_mutex_lock(&s->lock);
     const half *its = &s->half[window % N_WINDOWS], *other = &s->half[(window + 1) % N_WINDOWS];
-    const bool is_next =
-        its->window == NO_WINDOW &&
-        (s->next == window || (s->next + 1 == window && other->window == NO_WINDOW));
+    const bool is_next = its->window == NO_WINDOW &&
+                         (s->position.next == window ||
+                          (s->position.next + 1 == window && other->window == NO_WINDOW));
     const bool comes = s->status != DROVE_OK || its->window == window || is_next;
     pthread_mutex_unlock(&s->lock);
     return comes;
@@ -215,7 +218,7 @@ drove_status drove__stream_wait(drove_stream *s, uint64_t window)
     while (!drove__stream_has(s, window) && s->status == DROVE_OK)
         (void)s->clock->cond_wait(s->clock->context, &s->ready, &s->lock, UINT64_MAX);
     atomic_fetch_sub_explicit(&s->n_waiting, 1, memory_order_relaxed);
-    s->wait_ns += drove__clock_now(s->clock) - begin;
+    s->facts.wait_ns += drove__clock_now(s->clock) - begin;
     if (!drove__stream_has(s, window)) {
         status = s->status;
         memcpy(error, s->error, sizeof error);
@@ -261,14 +264,14 @@ void drove__stream_seek(drove_stream *s, uint64_t batch, uint64_t number)
     const uint64_t n_done = first / batch;
     const half *h = &s->half[window % N_WINDOWS];
     pthread_mutex_lock(&s->lock);
-    bool is_same = s->batch == batch;
+    bool is_same = s->position.batch == batch;
     bool is_held = is_same && h->window == window && h->n_left == count_batches(s, window) - n_done;
-    bool is_next = is_same && s->next == window && s->skip == n_done;
+    bool is_next = is_same && s->position.next == window && s->position.skip == n_done;
     if (!is_held && !is_next) {
         atomic_fetch_add(&s->n_seeks, 1);
-        s->batch = batch;
-        s->next = window;
-        s->skip = n_done;
+        s->position.batch = batch;
+        s->position.next = window;
+        s->position.skip = n_done;
         for (unsigned i = 0; i < N_WINDOWS; i++) release(s, &s->half[i]);
     }
     pthread_mutex_unlock(&s->lock);
@@ -292,14 +295,7 @@ const drove_windows *drove__stream_windows(const drove_stream *s)
 void drove__stream_facts(drove_stream *s, drove_stream_facts *out)
 {
     pthread_mutex_lock(&s->lock);
-    *out = (drove_stream_facts){.n_blocks = s->blocks->n_blocks,
-                                .n_windows = s->windows.n_windows,
-                                .file_bytes = (double)s->blocks->size_bytes,
-                                .window_bytes = s->window_bytes,
-                                .n_windows_read = s->n_windows_read,
-                                .read_bytes = s->read_bytes,
-                                .read_ns = s->read_ns,
-                                .wait_ns = s->wait_ns};
+    *out = s->facts;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -507,7 +503,10 @@ drove_status drove__stream_begin(drove_stream *s, const drove_stream_start *star
     uint64_t n = w->per_window + 1 < s->blocks->n_blocks ? w->per_window + 1 : s->blocks->n_blocks;
     s->stored[1] = stored[n];
     s->label[1] = label[n];
-    s->window_bytes = bytes_of(s, w->per_window, stored, label);
+    s->facts.n_blocks = s->blocks->n_blocks;
+    s->facts.n_windows = w->n_windows;
+    s->facts.file_bytes = (double)s->blocks->size_bytes;
+    s->facts.window_bytes = bytes_of(s, w->per_window, stored, label);
     status = drove__blocks_storage(s->blocks, (size_t)(N_WINDOWS * w->window_rows),
                                    N_WINDOWS * stored[n], N_WINDOWS * label[n], &s->data->storage);
 end:

@@ -43,6 +43,10 @@ typedef struct names { /* of classes or labels, in the order in which they were 
     uint32_t *order; /* [n] by the texts, to find one */
 } names;
 
+typedef struct marks { /* ?comment=, escape= and sep= */
+    char comment, escape, separator[2];
+} marks;
+
 typedef struct reading {
     const drove_pieces_options *opt;
     drove_spec spec; /* with the keys that pieces need */
@@ -51,7 +55,7 @@ typedef struct reading {
     char *text;    /* [capacity] head, and then what was read and not yet given out */
     size_t n_head; /* bytes of the header, which each piece begins with */
     uint64_t n_head_lines;
-    char comment, escape, separator[2]; /* of a table, as ?comment=, escape= and sep= */
+    marks written; /* of a table */
     size_t n, capacity;
     size_t n_given; /* bytes of the piece that was given out last, head not counted */
     uint64_t line;  /* of the text behind the head */
@@ -83,18 +87,18 @@ static size_t find_cut(const reading *r, const char *text, size_t n)
 {
     const char end = memchr(text, '\n', n) != NULL ? '\n' : '\r';
     const bool is_table = r->format->read_like != NULL;
-    const bool has_quotes = is_table && (memchr(text, '"', n) != NULL || r->escape != 0);
+    const bool has_quotes = is_table && (memchr(text, '"', n) != NULL || r->written.escape != 0);
     const char *last = memrchr(text, end, n);
     if (last == NULL) return 0;
     if (!has_quotes) return (size_t)(last - text) + 1;
     size_t cut = 0;
     bool is_inside = false;
     for (size_t i = 0; i < n; i++) {
-        if (r->escape != 0 && text[i] == r->escape) {
+        if (r->written.escape != 0 && text[i] == r->written.escape) {
             i++;
             continue;
         }
-        if (r->comment != 0 && text[i] == r->comment && !is_inside &&
+        if (r->written.comment != 0 && text[i] == r->written.comment && !is_inside &&
             (i == 0 || strchr(" \n\r", text[i - 1]) != NULL)) {
             const char *line_end = memchr(text + i, end, n - i);
             if (line_end == NULL) break;
@@ -244,7 +248,8 @@ static drove_status keep_head(reading *r)
     if (r->shape->schema == NULL || !r->shape->schema->has_header) return DROVE_OK;
     for (bool is_header = false; !is_header && line < end; r->n_head_lines++) {
         const char *first = line + strspn(line, " \t");
-        is_header = *first != '\r' && *first != '\n' && (r->comment == 0 || *first != r->comment);
+        is_header = *first != '\r' && *first != '\n' &&
+                    (r->written.comment == 0 || *first != r->written.comment);
         line += strcspn(line, "\r\n");
         line += strncmp(line, "\r\n", 2) == 0 ? 2 : 1;
     }
@@ -269,8 +274,8 @@ static drove_status open_text(reading *r)
         return drove__textfile_open(r->spec.arg[0], r->libsvm.encoding, &r->reader);
     }
     DROVE_TRY(drove__table_read_options(&r->spec, &table));
-    r->comment = table.written.comment;
-    r->escape = table.written.escape;
+    r->written.comment = table.written.comment;
+    r->written.escape = table.written.escape;
     DROVE_TRY(drove__textfile_open(r->spec.arg[0], table.written.encoding, &r->reader));
     for (uint64_t i = 0; i < table.written.skip_lines; i++) {
         DROVE_TRY(drove__reader_line(r->reader, &line, &n));
@@ -278,11 +283,11 @@ static drove_status open_text(reading *r)
     }
     DROVE_TRY(fill(r, 16));
     const size_t n_mark = strncmp(r->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    n = drove__content_separator_line(r->text + n_mark, r->n - n_mark, r->separator);
+    n = drove__content_separator_line(r->text + n_mark, r->n - n_mark, r->written.separator);
     if (n == 0) return DROVE_OK;
     r->n_given = n_mark + n;
     if (table.written.separator != 0) return DROVE_OK;
-    return set_key(r, "sep", r->separator[0] == '\t' ? "tab" : r->separator);
+    return set_key(r, "sep", r->written.separator[0] == '\t' ? "tab" : r->written.separator);
 }
 
 /* Whether rows are read as data that the caller has, not as the sample says. */
