@@ -36,7 +36,7 @@ static bool bench_at(size_t i, drove_named *out)
 {
     const drove_bench_ops *ops = drove__benches[i];
     if (ops == NULL) return false;
-    *out = (drove_named){ops->name, ops->help, ops->source, NULL};
+    *out = (drove_named){.name = ops->name, .help = ops->help, .source = ops->source};
     return true;
 }
 
