@@ -42,8 +42,9 @@ static bool bench_at(size_t i, drove_named *out)
 
 void drove_bench_list(void)
 {
-    drove__list_add((drove_list_more){.kind = {"benches", "micro-benchmarks (drove bench)", ""},
-                                      .at = bench_at});
+    drove__list_add((drove_list_more){
+        .kind = {.name = "benches", .help = "micro-benchmarks (drove bench)", .source = ""},
+        .at = bench_at});
 }
 
 /* ---- options ---- */
