@@ -130,6 +130,27 @@ TEST(test_list_as_text)
     }
 }
 
+static void check_key(const drove_spec_key *key, void *context)
+{
+    if (key->help == NULL || key->help[0] == '\0')
+        fail_msg("%s: %s has no help", (const char *)context, key->name);
+}
+
+/* Each default is a value that its key allows, each key has help. */
+TEST(test_keys_of_every_row)
+{
+    drove_named kind, entry;
+    for (size_t k = 0; drove__registry_kind(k, &kind); k++) {
+        for (size_t i = 0; drove__registry_at(kind.name, i, &entry); i++) {
+            _Alignas(64) char settings[8192] = {0};
+            const drove_spec bare = {.name = entry.name};
+            drove__spec_walk(entry.keys, check_key, (void *)entry.name);
+            if (drove__spec_take(&bare, entry.keys, settings) != DROVE_OK)
+                fail_msg("%s", drove_error_text());
+        }
+    }
+}
+
 TEST(test_list_as_json)
 {
     drove_named kind;
