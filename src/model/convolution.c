@@ -4,7 +4,7 @@
  * goes to part 0's buffer or to scratch; after the barrier each part adds up its share of W in the
  * order of the parts.
  */
-#include "model/layer.h"
+#include "model/integers.h"
 #include "model/pooling.h"
 
 #include "base/mem.h"
@@ -212,7 +212,7 @@ fail:
 /* The next pass also does the work of the max pooling that alone reads the output, if it can. */
 static void pool_output(const drove_call *c, drovek_conv *conv, drovek_pool *p)
 {
-    drove_layer_planes *layer = c->pass->planes.layer;
+    drove_layer_integers *layer = c->pass->integers->layer;
     const size_t reader = layer[c->index].pooled_by;
     uint8_t *place;
     if (reader == 0 || !drovek_conv_can_pool(conv)) return;
@@ -229,24 +229,22 @@ static void forward(const drove_call *c)
     const float *b = l->n_b > 0 ? c->theta + l->b_offset : v->zero;
     if (c->last_row == c->first_row) return;
     drovek_pool pool;
-    if (c->x_planes != NULL) {
-        drovek_conv_take(v->conv[c->part], c->x_planes, c->w_planes, NULL);
+    if (c->integers != NULL) {
+        drovek_conv_take(v->conv[c->part], c->integers->x, c->integers->w, NULL);
         pool_output(c, v->conv[c->part], &pool);
     }
     drovek_conv_forward(v->conv[c->part], c->bottom[0].x + c->first_row * l->n_in,
                         c->theta + l->w_offset, b, c->y + c->first_row * l->n_out,
                         c->last_row - c->first_row);
-    if (c->x_planes != NULL)
-        c->pass->planes.layer[c->index].largest = drovek_conv_largest(v->conv[c->part]);
+    if (c->integers != NULL) c->integers->largest = drovek_conv_largest(v->conv[c->part]);
 }
 
 /* The derivatives behind the max pooling that alone reads the output, which is linear, for those at
  * the output; db[o] = their sum. */
 static void take_pooled(const drove_call *c, drovek_pool *p, float *db)
 {
-    const drove_pass_planes *planes = &c->pass->planes;
-    const size_t reader = planes->layer[c->index].pooled_by;
-    const drovek_planes *dy = &planes->derivative[reader];
+    const size_t reader = c->integers->pooled_by;
+    const drovek_planes *dy = c->pass->integers->layer[reader].dy;
     uint8_t *place;
     drove__max_pool_of(c->pass, reader, p, &place);
     c->k->planes->back(dy, dy, c->n_rows * p->oh * p->ow, p->c, false, db);
@@ -260,10 +258,10 @@ static void activation_gradient(const drove_call *c, float *db)
     const size_t n_rows = c->last_row - c->first_row, n_places = l->out.h * l->out.w;
     float *dy = c->dy + c->first_row * l->n_out;
     const float *y = c->y + c->first_row * l->n_out;
-    if (c->dy_planes != NULL) {
-        c->k->planes->back(c->dy_planes, c->y_planes, n_rows * n_places, l->out.c,
+    if (c->integers != NULL) {
+        c->k->planes->back(c->integers->dy, c->integers->y, n_rows * n_places, l->out.c,
                            l->act == DROVEK_RELU, db);
-        drovek_conv_take(((const convolution *)c->own)->conv[c->part], NULL, NULL, c->dy_planes);
+        drovek_conv_take(((const convolution *)c->own)->conv[c->part], NULL, NULL, c->integers->dy);
         return;
     }
     if (c->format == DROVEK_NHWC) {
@@ -287,14 +285,14 @@ static void backward(const drove_call *c)
     float *dw = c->part == 0 ? c->grad + l->w_offset : v->dw + (c->part - 1) * v->w_step;
     float *dy = c->dy + c->first_row * l->n_out;
     drovek_pool pool;
-    if (c->dy_planes != NULL && c->pass->planes.layer[c->index].takes_pooled)
+    if (c->integers != NULL && c->integers->takes_pooled)
         take_pooled(c, &pool, v->db + c->part * v->b_step);
     else activation_gradient(c, v->db + c->part * v->b_step);
     if (c->bottom[0].dx != NULL && n_rows > 0) {
         drovek_conv_data(v->conv[c->part], dy, c->theta + l->w_offset,
                          c->bottom[0].dx + c->first_row * l->n_in, n_rows, c->bottom[0].adds);
-        if (c->dy_planes != NULL)
-            drove__layer_tell_largest(c, drovek_conv_largest_dx(v->conv[c->part]));
+        if (c->integers != NULL)
+            drove__integers_tell_largest(c, drovek_conv_largest_dx(v->conv[c->part]));
     }
     drovek_conv_weights(v->conv[c->part], c->bottom[0].x + c->first_row * l->n_in, dy, dw, n_rows);
 }
@@ -321,7 +319,7 @@ const drove_layer_ops drove__layer_convolution = {
     .most_bottoms = 1,
     .format = DROVE_FORMAT_OWN,
     .takes_act = true,
-    .takes_planes = true,
+    .integers = &(const drove_integer_ops){.takes_planes = true},
     .shape = shape,
     .multiply_adds = multiply_adds,
     .formats = formats,

@@ -17,7 +17,7 @@
  * Threads: the only state is the parts' bias gradients.  With sparse input or few rows, theta is
  * accessed through [racy] kernels only; matrix products, and W as a vector, read it directly.
  */
-#include "model/layer.h"
+#include "model/integers.h"
 #include "model/support.h"
 
 #include "base/mem.h"
@@ -132,12 +132,12 @@ static void bias_rows(const drove_call *c)
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
-    if (c->x_planes != NULL) {
+    if (c->integers != NULL) {
         /* With integers kept as bytes. */
         drovek_planes_end end = {.bias = biases(c), .relu = l->act == DROVEK_RELU};
-        c->k->planes->gemm(false, false, c->n_rows, l->n_out, l->n_in, c->x_planes, l->n_in,
-                           c->w_planes, l->n_out, false, c->y, l->n_out, &end);
-        c->pass->planes.layer[c->index].largest = end.largest;
+        c->k->planes->gemm(false, false, c->n_rows, l->n_out, l->n_in, c->integers->x, l->n_in,
+                           c->integers->w, l->n_out, false, c->y, l->n_out, &end);
+        c->integers->largest = end.largest;
         return;
     }
     const drove_input in = input_of(c);
@@ -159,7 +159,7 @@ static void forward(const drove_call *c)
 
 static void forward_finish(const drove_call *c)
 {
-    if (c->x_planes == NULL && !is_whole(c) && shares_w(c)) bias_rows(c);
+    if (c->integers == NULL && !is_whole(c) && shares_w(c)) bias_rows(c);
 }
 
 /* dx[n_rows][n_in] = d W^T, or += */
@@ -240,8 +240,8 @@ static void rows_of_floats(const drove_call *c, size_t from, size_t n, float *dw
 static void rows_of_planes(const drove_call *c, size_t from, size_t n, float *dw)
 {
     const drove_layer *l = c->layer;
-    const drovek_planes x = drovek_planes_from(c->x_planes, from);
-    c->k->planes->gemm(true, false, n, l->n_out, c->n_rows, &x, l->n_in, c->dy_planes, l->n_out,
+    const drovek_planes x = drovek_planes_from(c->integers->x, from);
+    c->k->planes->gemm(true, false, n, l->n_out, c->n_rows, &x, l->n_in, c->integers->dy, l->n_out,
                        false, dw, l->n_out, NULL);
 }
 
@@ -274,7 +274,7 @@ static void floats_gradient(const drove_call *c, const drove_input *in, float *d
 {
     const drove_layer *l = c->layer;
     const drove_taker *t = taker_of(c);
-    const bool is_few = in->n_rows <= FEW_ROWS && (t == NULL || c->pass->round == NULL);
+    const bool is_few = in->n_rows <= FEW_ROWS && (t == NULL || c->pass->integers == NULL);
     if (t != NULL && c->words != NULL &&
         t->words_product(t->context, c->index, in->dense, c->dy, in->n_rows))
         return;
@@ -305,19 +305,19 @@ static void backward_planes(const drove_call *c)
     const drove_layer *l = c->layer;
     const drovek_planes_ops *ops = c->k->planes;
     const drove_bottom *b = &c->bottom[0];
-    ops->back(c->dy_planes, c->y_planes, c->n_rows, l->n_out, l->act == DROVEK_RELU,
+    ops->back(c->integers->dy, c->integers->y, c->n_rows, l->n_out, l->act == DROVEK_RELU,
               l->n_b > 0 ? c->grad + l->b_offset : c->own);
     if (b->dx != NULL) {
         drovek_planes_end end = {.bias = NULL};
-        ops->gemm(false, true, c->n_rows, l->n_in, l->n_out, c->dy_planes, l->n_out, c->w_planes,
-                  l->n_out, b->adds, b->dx, l->n_in, &end);
-        drove__layer_tell_largest(c, end.largest);
+        ops->gemm(false, true, c->n_rows, l->n_in, l->n_out, c->integers->dy, l->n_out,
+                  c->integers->w, l->n_out, b->adds, b->dx, l->n_in, &end);
+        drove__integers_tell_largest(c, end.largest);
     }
 
     /* The gradient of W is taken by a product that writes weights, or piece by piece, or left. */
     const drove_taker *t = taker_of(c);
     if (t == NULL) rows_of_planes(c, 0, l->n_in, c->grad + l->w_offset);
-    else if (!t->product(t->context, c->index, c->x_planes, c->dy_planes, c->n_rows))
+    else if (!t->product(t->context, c->index, c->integers->x, c->integers->dy, c->n_rows))
         gradient_in_pieces(c, t, rows_of_planes);
     drove__layer_zero_gaps(l, c->grad);
 }
@@ -325,7 +325,7 @@ static void backward_planes(const drove_call *c)
 static void backward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
-    if (c->x_planes != NULL) {
+    if (c->integers != NULL) {
         backward_planes(c);
         return;
     }
@@ -344,7 +344,7 @@ static void backward_finish(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     size_t from, to;
-    if (is_whole(c) || c->x_planes != NULL) return;
+    if (is_whole(c) || c->integers != NULL) return;
     share_of(l->n_in, c->part, c->n_parts, &from, &to);
     const drove_bottom *b = &c->bottom[0];
     const float *w = c->theta + l->w_offset + from * l->n_out;
@@ -441,7 +441,7 @@ const drove_layer_ops drove__layer_dense = {
     .most_bottoms = 1,
     .format = DROVE_FORMAT_PLAIN,
     .takes_act = true,
-    .takes_planes = true,
+    .integers = &(const drove_integer_ops){.takes_planes = true},
     .reads_words = true,
     .shape = shape,
     .multiply_adds = multiply_adds,

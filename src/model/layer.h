@@ -34,12 +34,11 @@ typedef struct drove_call { /* one pass of one layer */
     unsigned            part, n_parts;
     size_t              first_row, last_row; /* of this part */
     const drove_bottom *bottom; /* [n_bottoms]; the first's x is not NULL if input->dense is not */
-    /* Integers to read in place of floats; NULL (all of them): floats. */
-    drovek_planes       *x_planes, *y_planes, *dy_planes, *dx_planes;
-    const drovek_planes *w_planes;
-    const uint16_t      *words;  /* a dense layer's weights in the place of theta's; NULL: none */
-    drovek_format        format; /* of the output */
-    float               *y;      /* [n_rows][n_out] */
+    /* Integers to read and write in place of floats (model/integers.h); NULL: floats. */
+    struct drove_layer_integers *integers;
+    const uint16_t *words;  /* a dense layer's weights in the place of theta's; NULL: none */
+    drovek_format   format; /* of the output */
+    float          *y;      /* [n_rows][n_out] */
     /* backward only */
     float *dy;   /* [n_rows][n_out] derivative at the output; may be overwritten */
     float *grad; /* [n_params] writes this layer's views and the gaps after them */
@@ -50,15 +49,9 @@ struct drove_layer_ops {
     const char *name, *help, *source; /* "convolution": its name in model files and summaries */
     unsigned    least_bottoms, most_bottoms;
     drove_layer_format format;
-    bool               takes_act; /* an activation right after it can be merged into it (act) */
-    bool takes_planes; /* reads integers kept as bytes: x, w, dy, and y for its activation */
-    bool reads_words;  /* reads weights that are words of bf16 (kernel/words.h) */
-    /* Its outputs are some of its inputs, so they are rounded already; may read and write integers
-     * kept as bytes: x, y, dy, dx. */
-    bool keeps_numbers;
-    /* keeps_numbers: whether each derivative goes to one input at most, so that it stays rounded,
-     * and the layer works on integers kept as bytes. */
-    bool (*keeps_derivatives)(const drove_layer *l);
+    bool               takes_act;   /* an activation right after it can be merged into it (act) */
+    bool               reads_words; /* reads weights that are words of bf16 (kernel/words.h) */
+    const struct drove_integer_ops *integers; /* model/integers.h; NULL: works on floats alone */
     /* From l->opt and bottom[n]: l->in, out, n_w, n_b, w_shape, w_rank, fan_in, fan_out,
      * n_statistics.  n_outputs: of the whole model, for opt.n_out 0.  Errors: DROVE_E_ARG,
      * DROVE_E_SHAPE (the text lacks the layer's name: the caller adds it). */
@@ -104,6 +97,10 @@ static inline size_t drove__block(drovek_format format, size_t c)
     return format == DROVEK_NCHW16 ? 16 : c;
 }
 
+/* The layer at which backward first writes the derivative of layer l's output; n_layers: the loss
+ * does. */
+size_t drove__model_first_writer(const drove_model *model, size_t l);
+
 /* to[n] = the sum of from[n_parts][stride]'s first n, in the order of the parts. */
 void drove__layer_sum_parts(const drove_call *c, const float *from, size_t stride, size_t n,
                             float *to);
@@ -111,9 +108,6 @@ void drove__layer_sum_parts(const drove_call *c, const float *from, size_t strid
 /* For kinds that take an activation, on this part's rows: y = act(y), backward: dy *= act'(y). */
 void drove__layer_act(const drove_call *c);
 void drove__layer_act_back(const drove_call *c);
-
-/* Tells the largest magnitude of bottom 0's dx, as by largest_f32, to who rounds it. */
-void drove__layer_tell_largest(const drove_call *c, uint32_t largest);
 
 /* Writes zeros into the gaps after the layer's views of grad. */
 void drove__layer_zero_gaps(const drove_layer *l, float *grad);

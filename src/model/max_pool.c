@@ -1,6 +1,7 @@
 /* model/max_pool.c - the maximum of each window, channel by channel.  For the backward pass it
  * keeps the position of the maximum in the window, in one byte (two if windows have more than 256
  * elements). */
+#include "model/integers.h"
 #include "model/pooling.h"
 
 #include "base/mem.h"
@@ -72,10 +73,11 @@ void drove__max_pool_of(const drove_pass *pass, size_t index, drovek_pool *p, ui
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
-    if (c->pass->planes.layer != NULL && c->pass->planes.layer[c->index].is_made) return;
+    const drove_layer_integers *integers = c->integers;
+    if (integers != NULL && integers->is_made) return;
     drovek_pool p = drove__pooling_geometry(l, c->format);
-    if (c->x_planes != NULL) {
-        c->k->planes->max_pool(&p, c->x_planes, c->y_planes, places(c), c->n_rows);
+    if (integers != NULL && integers->x != NULL) {
+        c->k->planes->max_pool(&p, integers->x, integers->y, places(c), c->n_rows);
         return;
     }
     c->k->max_pool_f32(&p, c->bottom[0].x + c->first_row * l->n_in, c->y + c->first_row * l->n_out,
@@ -87,9 +89,9 @@ static void backward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     drovek_pool p = drove__pooling_geometry(l, c->format);
-    if (c->dx_planes != NULL) {
-        if (c->pass->planes.layer[l->bottom[0] - 1].takes_pooled) return;
-        c->k->planes->max_pool_back(&p, c->dy_planes, places(c), c->dx_planes, c->n_rows);
+    if (c->integers != NULL) {
+        if (c->pass->integers->layer[l->bottom[0] - 1].takes_pooled) return;
+        c->k->planes->max_pool_back(&p, c->integers->dy, places(c), c->integers->dx, c->n_rows);
         return;
     }
     if (c->bottom[0].dx == NULL) return;
@@ -106,8 +108,8 @@ const drove_layer_ops drove__layer_max_pool = {
     .least_bottoms = 1,
     .most_bottoms = 1,
     .format = DROVE_FORMAT_SAME,
-    .keeps_numbers = true,
-    .keeps_derivatives = keeps_derivatives,
+    .integers =
+        &(const drove_integer_ops){.keeps_numbers = true, .keeps_derivatives = keeps_derivatives},
     .shape = drove__pooling_shape,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,

@@ -253,6 +253,11 @@ typedef struct drove_part {
     void *context;
 } drove_part;
 
+/* model/integers.h */
+typedef struct drove_round    drove_round;
+typedef struct drove_taker    drove_taker;
+typedef struct drove_integers drove_integers;
+
 typedef struct drove_pass_options {
     const drove_model  *model;
     const drovek_table *kernels;  /* borrowed until fini */
@@ -261,9 +266,9 @@ typedef struct drove_pass_options {
     unsigned            n_parts;  /* threads that work on one batch; 0 counts as 1 */
     bool                trains;   /* backward will be called  */
     uint64_t            seed;     /* of dropout's masks */
-    /* Of every pass, by one part, with kernels narrowed to its factors; NULL: nothing is rounded.
-     * Borrowed until fini. */
-    const struct drove_round *round;
+    /* Rounds what every pass reads and writes (model/integers.h), by one part and with kernels
+     * narrowed to its factors; NULL: nothing is rounded.  Borrowed until fini. */
+    const drove_round *round;
 } drove_pass_options;
 
 /* A layer's access to one of its bottoms, in its working format. */
@@ -274,80 +279,6 @@ typedef struct drove_bottom {
     drovek_format format;
     float        *copy, *copy_delta; /* x and dx if the blob has another format, else NULL */
 } drove_bottom;
-
-/* An array [n / n_places / block][n_places][block] that a pass of training has written: block b
- * holds the numbers of channels b * block on, modulo those of the layer. */
-typedef struct drove_rounded {
-    /* Whose output it is; of derivatives, the layer that they go to as they are, in whose units
-     * they are counted; SIZE_MAX: the examples. */
-    size_t layer;
-    size_t n_places, block;
-    /* Its numbers are integers of one unit, which were rounded in another array: they stay as they
-     * are, and no random bits are drawn. */
-    bool is_rounded;
-} drove_rounded;
-
-/* Rounds x[n] to integers times a unit: to (NULL: not wanted; or x) = their values, planes (NULL:
- * not wanted) = the integers and the unit.  largest: that of x, as by largest_f32, or
- * DROVE_LARGEST_UNKNOWN. */
-enum { DROVE_LARGEST_UNKNOWN = -1 };
-typedef void drove_round_fn(void *context, const drove_rounded *of, const float *x, float *to,
-                            size_t n, uint32_t largest, drovek_planes *planes);
-
-/* Takes g[n], numbers [first, first + n) of the gradient of a layer's weights, which are complete
- * and not needed any more. */
-typedef void drove_gradient_fn(void *context, size_t layer, size_t first, float *g, size_t n);
-
-/* Writes the weights of a dense layer by their gradient, the product of x[n_rows][n_in] transposed
- * and d[n_rows][n_out].  false: not done, it must be computed and taken. */
-typedef bool drove_product_fn(void *context, size_t layer, const drovek_planes *x,
-                              const drovek_planes *d, size_t n_rows);
-
-/* The same of floats, for a layer that reads its weights as words. */
-typedef bool drove_words_product_fn(void *context, size_t layer, const float *x, const float *d,
-                                    size_t n_rows);
-
-/* Who takes the gradient of dense layers' weights during a backward pass of one part, for it to be
- * applied while it is in the cache. */
-typedef struct drove_taker {
-    drove_gradient_fn      *gradient;      /* piece by piece */
-    drove_product_fn       *product;       /* tried first where layers read planes ... */
-    drove_words_product_fn *words_product; /* ... and words; NULL without these */
-    void                   *context;
-} drove_taker;
-
-/* Of the outputs of each layer, and the derivative at each before its layer's backward.  One part
- * only.  Where the kernels have products of integers kept as bytes, layers with weights read these
- * instead of floats: their inputs, derivatives and weights. */
-typedef struct drove_round {
-    drove_round_fn      *values, *derivatives;
-    void                *context;
-    drovek_factors       factors; /* what the products may take their factors to be */
-    bool                 is_wide_value, is_wide_derivative; /* more than 8 bits: two planes */
-    const drovek_planes *weight; /* [n_layers] with kernels->planes: of the current pass */
-} drove_round;
-
-/* How a layer works on integers. */
-typedef struct drove_layer_planes {
-    bool     is_used;        /* it reads them, and no floats ... */
-    bool     takes_floats;   /* ... but floats at its input, which are rounded behind it */
-    bool     is_made;        /* its output, by the layer before it */
-    size_t   pooled_by;      /* the layer of takes_floats that alone reads its output; 0: none */
-    bool     has_one_reader; /* its output: one layer, and no loss */
-    bool     is_written;     /* the derivative at its output, by that layer, as integers */
-    uint32_t largest, largest_derivative; /* if the layer that writes them says it */
-    bool     takes_pooled; /* derivatives at the output of layer pooled_by, for those at its own */
-} drove_layer_planes;
-
-/* The integers of a pass; of one without them, and of what nobody reads, high is NULL. */
-typedef struct drove_pass_planes {
-    drovek_planes *value;      /* [n_layers + 1] of each blob                  */
-    drovek_planes *derivative; /* [n_layers]                                   */
-    bool          *has_floats; /* [n_layers + 1] somebody reads a blob's floats */
-    uint8_t       *memory;
-
-    drove_layer_planes *layer; /* [n_layers] */
-} drove_pass_planes;
 
 /* The first failure of a program's own loss or layer since drove__pass_outcome.  Parts of a team
  * may fail at once: the one that claims it writes status and text, which are read behind the
@@ -373,19 +304,13 @@ typedef struct drove_pass {
     float             *memory;      /* one allocation for all outputs and derivatives */
     size_t             n_bytes;     /* of everything here */
     bool               is_training; /* for the current pass; else dropout and such are off */
-    const drove_round *round;       /* NULL: nothing is rounded */
+    drove_integers    *integers;    /* NULL: nothing is rounded */
     const drove_taker *taker;       /* for the current pass; NULL: gradients stay where they are */
     /* [n_layers] for the current pass: shared weights of dense layers to read where they are, in
      * the place of theta's (kernel/words.h); NULL, or an entry NULL: theta's */
     const uint16_t *const *words;
-    /* [n_layers] the derivative at the output comes as it is from the only layer that reads it,
-     * where it was rounded; NULL without round */
-    bool   *has_rounded_derivative;
-    size_t *reads_derivative;  /* [n_layers] the layer that the derivative then goes to; or l */
-    bool   *is_rounded_behind; /* [n_layers] the output: what its only reader makes of it is */
-    drove_pass_planes  planes;
-    uint64_t           seed, batch; /* keys of the current batch's masks */
-    drove_pass_failure failure;     /* of a function of the program's own */
+    uint64_t               seed, batch; /* keys of the current batch's masks */
+    drove_pass_failure     failure;     /* of a function of the program's own */
 } drove_pass;
 
 /* Bytes that a pass will take, without its convolutions' own memory; SIZE_MAX: more than can be

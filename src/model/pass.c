@@ -4,9 +4,8 @@
  * (in backward, the last one that reads its blob) to the layer that made the blob; derivatives with
  * disjoint lifetimes share memory.
  */
-#include "model/layer.h"
-
 #include "base/mem.h"
+#include "model/integers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,8 +62,7 @@ static bool converts(const drove_pass *pass, const drove_layer *layer, size_t l,
     return pass->bottom[l * DROVE_LAYER_MOST_BOTTOMS + i].format != pass->format[layer->bottom[i]];
 }
 
-/* Layer at which backward first writes the derivative of layer l's output. */
-static size_t first_writer(const drove_model *model, size_t l)
+size_t drove__model_first_writer(const drove_model *model, size_t l)
 {
     size_t first = l;
     for (unsigned h = 0; h < model->n_heads; h++) {
@@ -118,7 +116,8 @@ static drove_status make_plan(const drove_pass_options *opt, drove_pass *pass, p
     for (size_t l = model->n_layers; l-- > 0;) {
         const drove_layer *layer = &model->layer[l];
         if (opt->trains)
-            add_lease(p, first_writer(model, l), l, rows * layer->n_out, &pass->delta[l]);
+            add_lease(p, drove__model_first_writer(model, l), l, rows * layer->n_out,
+                      &pass->delta[l]);
         p->n_fixed += drove__pad_floats(rows * layer->n_out);
         if (layer->n_out > widest) widest = layer->n_out;
         for (unsigned i = 0; i < layer->n_bottoms; i++) {
@@ -132,149 +131,6 @@ static drove_status make_plan(const drove_pass_options *opt, drove_pass *pass, p
     p->n_fixed += drove__pad_floats(widest);
     for (size_t i = 0; i < p->n_leases; i++) place(p, i);
     return DROVE_OK;
-}
-
-/* ---- integers ---- */
-
-/* The layer that alone reads layer l's output; n_layers: none, several, or a loss does. */
-static size_t only_reader(const drove_model *model, size_t l)
-{
-    size_t reader = model->n_layers, n = 0;
-    for (unsigned h = 0; h < model->n_heads; h++) n += model->head[h].layer == l;
-    for (size_t j = l + 1; j < model->n_layers; j++) {
-        for (unsigned i = 0; i < model->layer[j].n_bottoms; i++) {
-            if (model->layer[j].bottom[i] != l + 1) continue;
-            reader = j;
-            n++;
-        }
-    }
-    return n == 1 ? reader : model->n_layers;
-}
-
-static bool keeps_derivatives(const drove_layer *l)
-{
-    return l->ops->keeps_derivatives != NULL && l->ops->keeps_derivatives(l);
-}
-
-static drove_status find_rounded(const drove_pass_options *opt, drove_pass *pass)
-{
-    const drove_model *model = opt->model;
-    const size_t n = model->n_layers;
-    if (opt->round == NULL) return DROVE_OK;
-    pass->has_rounded_derivative = calloc(n, sizeof *pass->has_rounded_derivative);
-    pass->reads_derivative = calloc(n, sizeof *pass->reads_derivative);
-    pass->is_rounded_behind = calloc(n, sizeof *pass->is_rounded_behind);
-    if (pass->has_rounded_derivative == NULL || pass->reads_derivative == NULL ||
-        pass->is_rounded_behind == NULL)
-        return drove__fail_nomem("a pass", n * sizeof *pass->reads_derivative);
-    for (size_t l = 0; l < n; l++) {
-        pass->reads_derivative[l] = l;
-        /* Rounded behind the layer that alone reads it and whose outputs are some of these, unless
-         * an activation's derivative looks at the output. */
-        const size_t reader = only_reader(model, l);
-        pass->is_rounded_behind[l] = reader < model->n_layers &&
-                                     model->layer[reader].ops->keeps_numbers &&
-                                     model->layer[l].act == DROVEK_LINEAR;
-    }
-    for (size_t l = 0; l < n; l++) { /* a reader comes behind */
-        const size_t reader = only_reader(model, l);
-        if (reader == n || !keeps_derivatives(&model->layer[reader])) continue;
-        pass->has_rounded_derivative[l] = true;
-        pass->reads_derivative[reader] = pass->reads_derivative[l];
-    }
-    return DROVE_OK;
-}
-
-/* True if layer l, which keeps numbers, reads and writes integers: the layers around it do, so that
- * nobody needs the floats. */
-static bool passes_integers_on(const drove_pass_options *opt, const drove_pass *pass, size_t l)
-{
-    const drove_model *model = opt->model;
-    const drove_layer *layer = &model->layer[l];
-    const size_t from = layer->bottom[0], reader = only_reader(model, l);
-    return keeps_derivatives(layer) && layer->n_bottoms == 1 && from > 0 &&
-           pass->has_rounded_derivative[from - 1] && model->layer[from - 1].ops->takes_planes &&
-           reader < model->n_layers && model->layer[reader].ops->takes_planes &&
-           pass->format[from] == DROVEK_NHWC && pass->format[l + 1] == DROVEK_NHWC;
-}
-
-/* Room for n integers from memory[*at] on; memory NULL: only counts it. */
-static void hand_out_planes(drovek_planes *p, size_t n, bool is_wide, uint8_t *memory, size_t *at)
-{
-    const size_t line = DROVE_CACHE_LINE, size = (n + line - 1) / line * line + line;
-    if (memory != NULL) p->high = memory + *at;
-    if (memory != NULL && is_wide) p->low = memory + *at + size;
-    *at += is_wide ? 2 * size : size;
-}
-
-/* Returns the bytes of all integers. */
-static size_t assign_planes(const drove_pass_options *opt, drove_pass *pass, const bool *has_planes,
-                            uint8_t *memory)
-{
-    const drove_model *model = opt->model;
-    const drove_round *r = opt->round;
-    size_t at = 0;
-    for (size_t b = 0; b <= model->n_layers; b++) {
-        const size_t n = opt->max_rows * drove__shape_floats(drove__blob_shape(model, (uint32_t)b));
-        if (has_planes[b])
-            hand_out_planes(&pass->planes.value[b], n, r->is_wide_value, memory, &at);
-        if (b == model->n_layers || !pass->planes.layer[b].is_used) continue;
-        hand_out_planes(&pass->planes.derivative[b], opt->max_rows * model->layer[b].n_out,
-                        r->is_wide_derivative, memory, &at);
-    }
-    return at;
-}
-
-static drove_status allocate_planes(const drove_pass_options *opt, drove_pass *pass)
-{
-    const drove_model *model = opt->model;
-    const size_t n = model->n_layers;
-    drove_pass_planes *p = &pass->planes;
-    if (opt->round == NULL || opt->kernels->planes == NULL || !opt->trains) return DROVE_OK;
-    bool *has_planes = calloc(n + 1, sizeof *has_planes);
-    p->value = calloc(n + 1, sizeof *p->value);
-    p->derivative = calloc(n, sizeof *p->derivative);
-    p->layer = calloc(n, sizeof *p->layer);
-    p->has_floats = calloc(n + 1, sizeof *p->has_floats);
-    size_t n_bytes = n * sizeof *p->value;
-    bool fails = has_planes == NULL || p->value == NULL || p->derivative == NULL ||
-                 p->layer == NULL || p->has_floats == NULL;
-    if (fails) goto end;
-
-    /* The layers that read integers. */
-    for (size_t l = 0; l < n; l++) {
-        drove_layer_planes *own = &p->layer[l];
-        const bool takes = model->layer[l].ops->takes_planes;
-        own->is_used = takes || passes_integers_on(opt, pass, l);
-        own->has_one_reader = only_reader(model, l) < n;
-        if (own->is_used && !takes) {
-            const size_t from = model->layer[l].bottom[0] - 1;
-            p->layer[from].is_written = true;
-            own->takes_floats = pass->is_rounded_behind[from];
-            if (own->takes_floats) p->layer[from].pooled_by = l;
-        }
-        own->largest = own->largest_derivative = (uint32_t)DROVE_LARGEST_UNKNOWN;
-    }
-
-    /* The blobs whose integers layers read, and those whose floats. */
-    for (size_t l = 0; l < n; l++) {
-        const drove_layer *layer = &model->layer[l];
-        const bool takes = p->layer[l].is_used;
-        bool *read = takes && !p->layer[l].takes_floats ? has_planes : p->has_floats;
-        for (unsigned i = 0; i < layer->n_bottoms; i++) read[layer->bottom[i]] = true;
-        if (takes && layer->act != DROVEK_LINEAR) has_planes[l + 1] = true;
-        if (!takes) p->has_floats[l + 1] = true;
-    }
-    for (unsigned h = 0; h < model->n_heads; h++) p->has_floats[model->head[h].layer + 1] = true;
-
-    n_bytes = assign_planes(opt, pass, has_planes, NULL);
-    p->memory = drove__alloc(n_bytes, 1);
-    fails = p->memory == NULL;
-    if (!fails) (void)assign_planes(opt, pass, has_planes, p->memory);
-    pass->n_bytes += n_bytes;
-end:
-    free(has_planes);
-    return fails ? drove__fail_nomem("integers of a batch", n_bytes) : DROVE_OK;
 }
 
 /* Floats of one batch; false: it would overflow. */
@@ -367,7 +223,6 @@ drove_status drove__pass_create(const drove_pass_options *opt, drove_pass *pass)
     pass->n_parts = all.n_parts;
     pass->trains = all.trains;
     pass->seed = all.seed;
-    pass->round = all.round;
     drove_status status = DROVE_OK;
     if (!fits(&all)) {
         status = drove__fail(DROVE_E_ARG, "a batch of %zu examples is too large for model %s",
@@ -377,8 +232,7 @@ drove_status drove__pass_create(const drove_pass_options *opt, drove_pass *pass)
     if ((status = make_lists(&all, pass)) != DROVE_OK) goto fail;
     if ((status = choose_formats(&all, pass)) != DROVE_OK) goto fail;
     if ((status = allocate(&all, pass)) != DROVE_OK) goto fail;
-    if ((status = find_rounded(&all, pass)) != DROVE_OK) goto fail;
-    if ((status = allocate_planes(&all, pass)) != DROVE_OK) goto fail;
+    if (all.round != NULL && (status = drove__integers_create(&all, pass)) != DROVE_OK) goto fail;
     for (size_t l = 0; l < all.model->n_layers; l++) {
         const drove_layer_ops *ops = all.model->layer[l].ops;
         if (ops->scratch_bytes != NULL)
@@ -431,14 +285,7 @@ void drove__pass_fini(drove_pass *pass)
         if (ops->release != NULL) ops->release(pass->own[l]);
     }
     drove__free(pass->memory);
-    drove__free(pass->planes.memory);
-    free(pass->planes.value);
-    free(pass->planes.derivative);
-    free(pass->planes.has_floats);
-    free(pass->planes.layer);
-    free(pass->has_rounded_derivative);
-    free(pass->reads_derivative);
-    free(pass->is_rounded_behind);
+    drove__integers_destroy(pass->integers);
     free(pass->out);
     free(pass->format);
     free(pass->bottom);

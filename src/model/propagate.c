@@ -1,6 +1,6 @@
 /* model/propagate.c - forward and backward passes through a model's layers. */
 #include "model/custom.h"
-#include "model/layer.h"
+#include "model/integers.h"
 #include "model/loss.h"
 
 #include <assert.h>
@@ -47,16 +47,10 @@ static drove_call make_call(const drove_model *model, const drovek_table *k, con
         bottom[i] = planned[i];
         if (bottom[i].x == NULL) bottom[i].x = in->dense;
     }
-    const drove_pass_planes *p = &pass->planes;
-    const bool has_planes = p->value != NULL && p->layer[l].is_used;
-    const bool passes_on = has_planes && !layer->ops->takes_planes;
+    const drove_integers *p = pass->integers;
     return (drove_call){
-        .x_planes = has_planes && !p->layer[l].takes_floats ? &p->value[layer->bottom[0]] : NULL,
-        .w_planes = has_planes ? &pass->round->weight[l] : NULL,
+        .integers = p != NULL && p->layer[l].is_used ? &p->layer[l] : NULL,
         .words = pass->words != NULL ? pass->words[l] : NULL,
-        .y_planes = has_planes ? &p->value[l + 1] : NULL,
-        .dy_planes = has_planes ? &p->derivative[l] : NULL,
-        .dx_planes = passes_on ? &p->derivative[layer->bottom[0] - 1] : NULL,
         .layer = layer,
         .index = l,
         .k = k,
@@ -110,55 +104,6 @@ static bool convert_deltas(const drove_call *c)
     return any;
 }
 
-void drove__layer_tell_largest(const drove_call *c, uint32_t largest)
-{
-    const uint32_t blob = c->layer->bottom[0];
-    const drove_bottom *b = &c->bottom[0];
-    if (blob == 0 || b->adds || b->copy_delta != NULL) return;
-    drove_layer_planes *of = &c->pass->planes.layer[blob - 1];
-    if (of->has_one_reader) of->largest_derivative = largest;
-}
-
-static const uint32_t UNKNOWN = (uint32_t)DROVE_LARGEST_UNKNOWN;
-
-/* The layer's outputs, or the derivatives there. */
-static void round_numbers(const drove_pass *pass, const drove_call *c, bool of_values)
-{
-    const drove_round *r = pass->round;
-    const drove_pass_planes *p = &pass->planes;
-    const drove_shape s = c->layer->out;
-    const size_t n = c->n_rows * c->layer->n_out;
-    if (r == NULL || (of_values && pass->is_rounded_behind[c->index])) return;
-
-    /* Outputs of a layer that keeps numbers are some of its inputs, which are rounded. */
-    const uint32_t below = c->layer->bottom[0];
-    const bool keeps_rounded =
-        c->layer->ops->keeps_numbers && (below == 0 || !pass->is_rounded_behind[below - 1]);
-    const drove_rounded of = {.layer = of_values ? c->index : pass->reads_derivative[c->index],
-                              .n_places = s.h * s.w,
-                              .block = drove__block(c->format, s.c),
-                              .is_rounded = of_values ? keeps_rounded
-                                                      : pass->has_rounded_derivative[c->index]};
-    if (p->value == NULL) {
-        float *x = of_values ? c->y : c->dy;
-        (of_values ? r->values : r->derivatives)(r->context, &of, x, x, n, UNKNOWN, NULL);
-    } else if (of_values) {
-        if (c->dx_planes != NULL && c->x_planes != NULL) return; /* written as integers */
-        drovek_planes *to = &p->value[c->index + 1];
-        r->values(r->context, &of, c->y, p->has_floats[c->index + 1] ? c->y : NULL, n,
-                  p->layer[c->index].largest, to->high != NULL ? to : NULL);
-    } else {
-        drovek_planes *to = &p->derivative[c->index];
-        const bool is_read = to->high != NULL; /* by its layer, which then reads no floats */
-        drove_layer_planes *own = &p->layer[c->index];
-        const uint32_t largest = own->largest_derivative;
-        own->largest_derivative = UNKNOWN;
-        if (own->is_written) return;
-        r->derivatives(r->context, &of, c->dy, is_read ? NULL : c->dy, n, largest,
-                       is_read ? to : NULL);
-    }
-}
-
 void drove__model_forward_part(const drove_model *model, const drovek_table *k, const float *theta,
                                const drove_input *in, drove_pass *pass, const drove_part *part)
 {
@@ -175,7 +120,7 @@ void drove__model_forward_part(const drove_model *model, const drovek_table *k, 
             layer->ops->forward_finish(&call);
             meet(part);
         }
-        round_numbers(pass, &call, true);
+        if (pass->integers != NULL) drove__integers_round(&call, true);
     }
 }
 
@@ -244,7 +189,7 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
         drove_call call = make_call(model, k, theta, in, pass, l, part, bottom);
         call.grad = grad;
         call.spans_wanted = spans_wanted;
-        round_numbers(pass, &call, false);
+        if (pass->integers != NULL) drove__integers_round(&call, false);
         layer->ops->backward(&call);
         meet(part);
         if (layer->ops->backward_finish != NULL) {

@@ -6,6 +6,7 @@
 
 #include "engine/fixed/round.h"
 #include "engine/fixed/shared.h"
+#include "model/integers.h"
 
 struct drove_engine {
     const drove_engine_shared *p;

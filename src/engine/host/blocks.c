@@ -13,7 +13,7 @@ drove_status drove__host_blocks_init(drove_engine *e, const drove_engine_options
     const size_t n = e->model->n_params;
     if (n > LEAST_ROWS * e->model->n_inputs) return DROVE_OK; /* adding gradients would cost more */
     if (opt->infers_only || e->max_rows < LEAST_ROWS || !e->model->is_chain) return DROVE_OK;
-    if (opt->n_threads > 1 || e->round != NULL) return DROVE_OK;
+    if (opt->n_threads > 1 || opt->round != NULL) return DROVE_OK;
     if (drove__storage_is_sparse(opt->data->storage)) return DROVE_OK;
     e->sum = drove__alloc(n, sizeof *e->sum);
     e->part = drove__alloc(n, sizeof *e->part);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "model/integers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,8 +72,8 @@ static drove_status allocate(drove_engine *e, const drove_engine_options *opt)
                                      .round = opt->round};
     DROVE_TRY(drove__pass_create(&pass, &e->pass));
     DROVE_TRY(drove__host_blocks_init(e, opt));
-    if (e->round != NULL) e->rounded = drove__alloc(e->max_rows * n_inputs, sizeof *e->rounded);
-    if (e->round != NULL && e->rounded == NULL)
+    if (opt->round != NULL) e->rounded = drove__alloc(e->max_rows * n_inputs, sizeof *e->rounded);
+    if (opt->round != NULL && e->rounded == NULL)
         return drove__fail_nomem("rounded examples", e->max_rows * n_inputs * sizeof(float));
     if (opt->n_threads > 1)
         DROVE_TRY(drove__team_create(opt->n_threads, opt->bind, opt->bind_context, &e->team));
@@ -102,7 +103,6 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
         drovek_narrow(opt->kernels, opt->round != NULL ? opt->round->factors : opt->model->factors);
     e->kernels = &e->narrow;
     e->max_rows = opt->max_rows;
-    e->round = opt->round;
     drove_status status = allocate(e, opt);
     if (status != DROVE_OK) {
         destroy(e);
@@ -174,20 +174,6 @@ static void do_pass(job *j)
     else do_part(j, &alone);
 }
 
-/* Dense examples of a batch, rounded; they may be the data's own, so they are written elsewhere. */
-static void round_examples(drove_engine *e, drove_input *in)
-{
-    const size_t n = in->n_rows * e->model->n_inputs;
-    const drove_pass_planes *p = &e->pass.planes;
-    const bool has_planes = p->value != NULL && p->value[0].high != NULL;
-    float *to = p->value == NULL || p->has_floats[0] ? e->rounded : NULL;
-    if (e->round == NULL || in->dense == NULL) return;
-    const drove_rounded of = {.layer = SIZE_MAX, .n_places = 1, .block = e->model->n_inputs};
-    e->round->values(e->round->context, &of, in->dense, to, n, (uint32_t)DROVE_LARGEST_UNKNOWN,
-                     has_planes ? &p->value[0] : NULL);
-    if (to != NULL) in->dense = to;
-}
-
 /* The clock is read where a phase begins or ends: three times a batch. */
 static drove_status gradient(drove_engine *e, const drove_work *work)
 {
@@ -203,7 +189,8 @@ static drove_status gradient(drove_engine *e, const drove_work *work)
     grad->span = NULL;
     grad->n_spans = 0;
     DROVE_TRY(drove__host_load(e, work->batch, true, &in, &target));
-    round_examples(e, &in);
+    if (e->rounded != NULL && in.dense != NULL)
+        drove__integers_round_examples(&e->pass, &in, e->rounded);
     if (grad->spans_wanted && in.dense == NULL) DROVE_TRY(find_spans(e, &in, grad));
     e->pass.is_training = true;
     e->pass.batch = work->batch->number;

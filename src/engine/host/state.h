@@ -15,8 +15,7 @@ struct drove_engine {
     size_t              max_rows;
     drove_pass          pass;
     drove_team         *team;    /* NULL: alone */
-    const drove_round  *round;   /* of gradients; NULL: none */
-    float              *rounded; /* [max_rows][n_inputs] examples, where they are rounded */
+    float              *rounded; /* [max_rows][n_inputs] dense examples; NULL: none are rounded */
     drove_gather        gather;
     drove_touched       touched;
     drove_span         *span;    /* [n_features / 2 + 2] at most              */

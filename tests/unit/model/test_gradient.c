@@ -5,6 +5,7 @@
 #include "support/test.h"
 
 #include "base/mem.h"
+#include "model/integers.h"
 #include "model/loss.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "kernel/tiers.h"
 #include "model/graph.h"
-#include "model/layer.h"
+#include "model/integers.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -196,11 +196,11 @@ static void check_pass(const drove_pass *pass, const drove_round *r, const char 
     for (int checks = 0; checks < 2; checks++) {
         for (size_t b = 0; b <= m->n_layers; b++) {
             const size_t n = N_ROWS * drove__shape_floats(drove__blob_shape(m, (uint32_t)b));
-            check_planes(&pass->planes.value[b], n, values[b] == '1', r->is_wide_value,
+            check_planes(&pass->integers->value[b], n, values[b] == '1', r->is_wide_value,
                          (uint8_t)(4 * b), checks);
-            assert_int_equal(pass->planes.has_floats[b], floats[b] == '1');
+            assert_int_equal(pass->integers->has_floats[b], floats[b] == '1');
             if (b < m->n_layers)
-                check_planes(&pass->planes.derivative[b], N_ROWS * m->layer[b].n_out,
+                check_planes(&pass->integers->derivative[b], N_ROWS * m->layer[b].n_out,
                              derivatives[b] == '1', r->is_wide_derivative, (uint8_t)(4 * b + 2),
                              checks);
         }
@@ -301,8 +301,8 @@ static double pass_of(const drove_model *m, const drovek_table *k, float *grad)
     memset(grad, 0, m->n_params * sizeof *grad);
     assert_int_equal(drove__pass_create(&opt, &pass), DROVE_OK);
     pass.is_training = true;
-    if (pass.planes.value != NULL && pass.planes.value[0].high != NULL)
-        round_to(1.0f, x, NULL, N_ROWS * N_INPUTS, &pass.planes.value[0]);
+    if (pass.integers->value != NULL && pass.integers->value[0].high != NULL)
+        round_to(1.0f, x, NULL, N_ROWS * N_INPUTS, &pass.integers->value[0]);
     drove__model_forward(m, k, theta, &in, &pass);
     drove__model_loss(m, k, &target, N_ROWS, 1.0f, &pass, &score);
     drove__model_backward(m, k, theta, &in, &pass, grad, false, NULL, NULL);
