@@ -54,17 +54,17 @@ static drove_status begin_pass(drove_engine *e, const drove_work *work, bool is_
     if (s == e->staged) e->staged = NULL;
     e->present = s;
     s->number = work->batch->number;
-    e->wanted = work->grad;
-    e->update = work->update;
-    e->is_resident = work->theta == NULL;
-    e->is_training = is_training;
-    e->is_predicting = is_predicting;
-    e->next = work->grad != NULL ? e->model->n_layers : 0;
-    e->slept_ns = 0;
-    if (e->wanted != NULL) {
-        e->wanted->span = NULL;
-        e->wanted->n_spans = 0;
-        if (e->is_resident) e->wanted->value = e->grad_host;
+    e->now.wanted = work->grad;
+    e->now.update = work->update;
+    e->now.is_resident = work->theta == NULL;
+    e->now.is_training = is_training;
+    e->now.is_predicting = is_predicting;
+    e->now.next = work->grad != NULL ? e->model->n_layers : 0;
+    e->now.slept_ns = 0;
+    if (e->now.wanted != NULL) {
+        e->now.wanted->span = NULL;
+        e->now.wanted->n_spans = 0;
+        if (e->now.is_resident) e->now.wanted->value = e->params.grad_host;
     }
     drove_status status = DROVE_OK;
     if (work->theta == NULL) drove__resident_begin(e);
@@ -109,8 +109,8 @@ static drove_status wait_for(drove_engine *e, drove_accel_event *event, uint64_t
     if (end_ns != UINT64_MAX) left = end_ns > before ? end_ns - before : 0;
     drove_status status = e->ops->wait(event, left);
     uint64_t after = drove__now_ns();
-    e->slept_ns += after - before;
-    if (status != DROVE_OK && after >= end_ns) e->is_silent = true;
+    e->now.slept_ns += after - before;
+    if (status != DROVE_OK && after >= end_ns) e->failure.is_silent = true;
     return drove__accel_try(e, status);
 }
 
@@ -123,7 +123,7 @@ static drove_status await(drove_engine *e, drove_accel_event *event, uint64_t ti
     if (*has_come || timeout_ns == 0) return DROVE_OK;
     drove_status status = e->ops->wait(event, timeout_ns);
     uint64_t took_ns = drove__now_ns() - start_ns;
-    e->slept_ns += took_ns;
+    e->now.slept_ns += took_ns;
     *has_come = status == DROVE_OK;
     bool is_late = status != DROVE_OK && took_ns >= timeout_ns;
     return is_late ? DROVE_OK : drove__accel_try(e, status);
@@ -132,24 +132,24 @@ static drove_status await(drove_engine *e, drove_accel_event *event, uint64_t ti
 /* The next layer's slice, which has come. */
 static void deliver(drove_engine *e)
 {
-    size_t l = --e->next;
-    drove_gradient *grad = e->wanted;
-    if (!e->is_resident) drove__params_take(e, l, grad);
+    size_t l = --e->now.next;
+    drove_gradient *grad = e->now.wanted;
+    if (!e->now.is_resident) drove__params_take(e, l, grad);
     if (grad->after_layer != NULL) grad->after_layer(grad->context, l);
 }
 
 static drove_status part_piece(drove_engine *e, uint64_t timeout_ns, size_t *n_left)
 {
     bool has_come = true;
-    while (e->next > 0) {
-        drove_accel_event *event = e->events.layer_read[e->next - 1];
+    while (e->now.next > 0) {
+        drove_accel_event *event = e->now.events.layer_read[e->now.next - 1];
         if (event != NULL) DROVE_TRY(await(e, event, timeout_ns, &has_come));
         if (!has_come) break;
         if (event != NULL) timeout_ns = 0; /* others only if they are there already */
         deliver(e);
     }
     size_t n = 0;
-    for (size_t l = 0; l < e->next; l++) n += e->events.layer_read[l] != NULL;
+    for (size_t l = 0; l < e->now.next; l++) n += e->now.events.layer_read[l] != NULL;
     *n_left = n;
     return DROVE_OK;
 }
@@ -159,8 +159,8 @@ static drove_status part_piece(drove_engine *e, uint64_t timeout_ns, size_t *n_l
 static void add_score(const drove_engine *e, drove_score *score)
 {
     const size_t n_rows = e->present->n_rows;
-    const float *loss = (const float *)e->result_host;
-    const uint32_t *count = e->result_host + n_rows;
+    const float *loss = (const float *)e->pass.result_host;
+    const uint32_t *count = e->pass.result_host + n_rows;
     bool has_labels = e->present->data->storage->y_kind == DROVE_Y_LABELS;
     bool is_weighted = drove__data_is_weighted(e->present->data);
     const float *weights = e->present->host + e->present->at.weight;
@@ -186,34 +186,34 @@ static drove_status update(drove_engine *e, uint64_t end_ns)
 {
     drove_accel_event *given = drove__resident_last_copy(e);
     if (given != NULL) DROVE_ACCEL_TRY(e, e->ops->follow(e->work, given));
-    DROVE_TRY(drove__resident_update(e, &e->update));
+    DROVE_TRY(drove__resident_update(e, &e->now.update));
     if (given != NULL) DROVE_TRY(wait_for(e, given, end_ns));
 
     /* How far the device's clock is from ours: the last copy's end was noticed just now. */
     uint64_t then_ns = 0;
     if (given == NULL) return DROVE_OK;
     DROVE_ACCEL_TRY(e, e->ops->time(given, &then_ns));
-    e->clock_shift = drove__now_ns() - then_ns;
+    e->times.clock_shift = drove__now_ns() - then_ns;
     return DROVE_OK;
 }
 
 static drove_status finish_piece(drove_engine *e, uint64_t timeout_ns, drove_work_done *done)
 {
     uint64_t end_ns = end_of(timeout_ns);
-    DROVE_TRY(wait_for(e, e->events.scored_read, end_ns));
-    if (e->wanted != NULL) {
-        while (e->next > 0) {
-            drove_accel_event *event = e->events.layer_read[e->next - 1];
+    DROVE_TRY(wait_for(e, e->now.events.scored_read, end_ns));
+    if (e->now.wanted != NULL) {
+        while (e->now.next > 0) {
+            drove_accel_event *event = e->now.events.layer_read[e->now.next - 1];
             if (event != NULL) DROVE_TRY(wait_for(e, event, end_ns));
             deliver(e);
         }
-        if (e->events.layer_done[0] != NULL)
-            DROVE_TRY(wait_for(e, e->events.layer_done[0], end_ns));
+        if (e->now.events.layer_done[0] != NULL)
+            DROVE_TRY(wait_for(e, e->now.events.layer_done[0], end_ns));
     }
-    if (e->wanted != NULL && e->is_resident) DROVE_TRY(update(e, end_ns));
-    if (done != NULL && !e->is_predicting) add_score(e, &done->score);
+    if (e->now.wanted != NULL && e->now.is_resident) DROVE_TRY(update(e, end_ns));
+    if (done != NULL && !e->now.is_predicting) add_score(e, &done->score);
     DROVE_TRY(drove__accel_times(e, done != NULL ? &done->times : NULL));
-    if (done != NULL) done->times.wait_ns += e->slept_ns;
+    if (done != NULL) done->times.wait_ns += e->now.slept_ns;
     drove__repeat_drop_events(e);
     e->present->is_full = false;
     e->present = NULL;
@@ -229,11 +229,11 @@ static drove_status predict_piece(drove_engine *e, const float *theta, const dro
     const drove_work work = {.batch = batch, .theta = theta};
     void *memory = NULL;
     DROVE_TRY(drove__accel_check_alive(e));
-    if (e->prob_host == NULL) DROVE_TRY(drove__accel_host_alloc(e, n, "predictions", &memory));
-    if (e->prob_host == NULL) e->prob_host = memory;
+    if (e->pass.prob_host == NULL) DROVE_TRY(drove__accel_host_alloc(e, n, "predictions", &memory));
+    if (e->pass.prob_host == NULL) e->pass.prob_host = memory;
     DROVE_TRY(begin_pass(e, &work, false, true));
     DROVE_TRY(finish_piece(e, SYNCHRONOUS_NS, NULL));
-    e->model->loss->predict(e->prob_host, batch->n_rows, e->model->n_outputs, prob);
+    e->model->loss->predict(e->pass.prob_host, batch->n_rows, e->model->n_outputs, prob);
     return DROVE_OK;
 }
 
@@ -242,9 +242,9 @@ static drove_status statistics_of_piece(drove_engine *e, const float *theta,
 {
     void *memory = NULL;
     if (e->model->n_statistics == 0) return DROVE_OK;
-    if (e->statistics_host == NULL)
+    if (e->pass.statistics_host == NULL)
         DROVE_TRY(drove__accel_host_alloc(e, e->model->n_statistics, "statistics", &memory));
-    if (e->statistics_host == NULL) e->statistics_host = memory;
+    if (e->pass.statistics_host == NULL) e->pass.statistics_host = memory;
     const drove_work work = {.batch = batch, .theta = theta};
     DROVE_TRY(begin_pass(e, &work, true, false));
     DROVE_TRY(finish_piece(e, SYNCHRONOUS_NS, NULL));
@@ -255,17 +255,17 @@ static drove_status statistics_of_piece(drove_engine *e, const float *theta,
         const drove_layer *y = &e->model->layer[l];
         drove_accel_event *done = NULL;
         if (y->n_statistics == 0) continue;
-        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->statistics_host,
-                                        drove__accel_view(e->kept[l], 0), y->n_statistics));
+        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->pass.statistics_host,
+                                        drove__accel_view(e->pass.kept[l], 0), y->n_statistics));
         DROVE_ACCEL_TRY(e, e->ops->record(e->down, &done));
         drove_status status = wait_for(e, done, end_of(SYNCHRONOUS_NS));
         e->ops->event_destroy(done);
         DROVE_TRY(status);
         double m = (double)(batch->n_rows * y->in.h * y->in.w);
         float unbiased = (float)(m > 1.0 ? m / (m - 1.0) : 1.0);
-        e->kernels->axpy_f32(into + y->s_offset, e->statistics_host, y->in.c, share);
-        e->kernels->axpy_f32(into + y->s_offset + y->in.c, e->statistics_host + y->in.c, y->in.c,
-                             share * unbiased);
+        e->kernels->axpy_f32(into + y->s_offset, e->pass.statistics_host, y->in.c, share);
+        e->kernels->axpy_f32(into + y->s_offset + y->in.c, e->pass.statistics_host + y->in.c,
+                             y->in.c, share * unbiased);
     }
     return DROVE_OK;
 }

@@ -65,12 +65,12 @@ drove_status drove__accel_conv_prepare(drove_engine *e, size_t layer)
     if (y->ops != &drove__layer_convolution || e->ops->conv_create == NULL) return DROVE_OK;
     if (sizes_of(y, e->max_rows).is_plain) return DROVE_OK; /* a product as it is */
     drove_numbers k = drove__accel_numbers(y);
-    return e->ops->conv_create(e->work, &k, e->max_rows, &e->conv[layer]);
+    return e->ops->conv_create(e->work, &k, e->max_rows, &e->pass.conv[layer]);
 }
 
 static bool by_library(const drove_engine *e, size_t layer, drove_accel_conv_part part)
 {
-    drove_accel_conv *c = e->conv[layer];
+    drove_accel_conv *c = e->pass.conv[layer];
     return c != NULL && e->ops->conv_can(c, part, e->present->n_rows);
 }
 
@@ -88,8 +88,9 @@ static drove_status turn(drove_engine *e, const conv *v, size_t m, size_t n, dro
 static drove_status run_library(drove_engine *e, size_t layer, drove_accel_conv_part part,
                                 drove_accel_view x, drove_accel_view y, bool adds, bool *done)
 {
-    drove_accel_view w = drove__accel_view(e->scratch, 0);
-    drove_status status = e->ops->conv_run(e->conv[layer], part, e->present->n_rows, x, w, y, adds);
+    drove_accel_view w = drove__accel_view(e->pass.scratch, 0);
+    drove_status status =
+        e->ops->conv_run(e->pass.conv[layer], part, e->present->n_rows, x, w, y, adds);
     *done = status == DROVE_OK;
     return status == DROVE_E_UNSUPPORTED ? DROVE_OK : drove__accel_try(e, status);
 }
@@ -101,20 +102,9 @@ static drove_status by_weights(drove_engine *e, size_t layer, const conv *v,
 {
     *done = false;
     if (!by_library(e, layer, part)) return DROVE_OK;
-    DROVE_TRY(turn(e, v, v->k, v->o, drove__params_w(e, e->theta, layer),
-                   drove__accel_view(e->scratch, 0)));
+    DROVE_TRY(turn(e, v, v->k, v->o, drove__params_w(e, e->params.theta, layer),
+                   drove__accel_view(e->pass.scratch, 0)));
     return run_library(e, layer, part, x, y, adds, done);
-}
-
-static drove_status weights_by_library(drove_engine *e, size_t layer, const conv *v, bool *done)
-{
-    *done = false;
-    if (!by_library(e, layer, DROVE_ACCEL_CONV_WEIGHTS)) return DROVE_OK;
-    DROVE_TRY(run_library(e, layer, DROVE_ACCEL_CONV_WEIGHTS, drove__accel_x(e, layer, 0),
-                          drove__accel_dy(e, layer), false, done));
-    if (!*done) return DROVE_OK;
-    return turn(e, v, v->o, v->k, drove__accel_view(e->scratch, 0),
-                drove__params_w(e, e->grad, layer));
 }
 
 /* ---- by im2col ---- */
@@ -141,7 +131,7 @@ static drove_status columns_of(drove_engine *e, size_t layer, const conv *v, siz
         return DROVE_OK;
     }
     size_t rows = n * v->places;
-    *out = (matrix){drove__accel_view(e->scratch, 0), v->k, rows * v->k};
+    *out = (matrix){drove__accel_view(e->pass.scratch, 0), v->k, rows * v->k};
     drove_accel_job job = {DROVE_JOB_im2col, {x, out->at}, drove__accel_numbers(v->y)};
     job.k.rows = (unsigned)rows;
     job.k.cols = (unsigned)(v->k * v->groups);
@@ -152,7 +142,7 @@ static drove_status forward_by_columns(drove_engine *e, size_t layer, const conv
 {
     const drove_layer *y = v->y;
     size_t n_rows = e->present->n_rows;
-    drove_accel_view w = drove__params_w(e, e->theta, layer), out = drove__accel_y(e, layer);
+    drove_accel_view w = drove__params_w(e, e->params.theta, layer), out = drove__accel_y(e, layer);
     for (size_t first = 0, n; first < n_rows; first += n) {
         matrix cols;
         n = least(v->chunk, n_rows - first);
@@ -206,11 +196,11 @@ static drove_status weights_by_columns(drove_engine *e, size_t layer, const conv
 {
     const drove_layer *y = v->y;
     size_t n_rows = e->present->n_rows;
-    drove_accel_view dy = drove__accel_dy(e, layer), dw = drove__params_w(e, e->grad, layer);
+    drove_accel_view dy = drove__accel_dy(e, layer), dw = drove__params_w(e, e->params.grad, layer);
     drove_accel_view sums = dw;
     if (v->n_parts > 1) {
         size_t columns = v->is_plain ? 0 : v->chunk * v->places * v->k;
-        sums = drove__accel_view(e->scratch, drove__pad_floats(columns));
+        sums = drove__accel_view(e->pass.scratch, drove__pad_floats(columns));
     }
     for (size_t first = 0, n; first < n_rows; first += n) {
         matrix cols;
@@ -230,23 +220,28 @@ drove_status drove__accel_conv_weights(drove_engine *e, size_t layer)
     const drove_layer *y = &e->model->layer[layer];
     size_t n_rows = e->present->n_rows;
     conv v = sizes_of(y, n_rows);
-    bool done;
+    bool done = false;
     DROVE_TRY(drove__accel_begin_backward(e, layer, n_rows * v.places, y->out.c));
-    DROVE_TRY(weights_by_library(e, layer, &v, &done));
-    return done ? DROVE_OK : weights_by_columns(e, layer, &v);
+    if (by_library(e, layer, DROVE_ACCEL_CONV_WEIGHTS))
+        DROVE_TRY(run_library(e, layer, DROVE_ACCEL_CONV_WEIGHTS, drove__accel_x(e, layer, 0),
+                              drove__accel_dy(e, layer), false, &done));
+    if (!done) return weights_by_columns(e, layer, &v);
+    return turn(e, &v, v.o, v.k, drove__accel_view(e->pass.scratch, 0),
+                drove__params_w(e, e->params.grad, layer));
 }
 
 static drove_status data_by_columns(drove_engine *e, size_t layer, unsigned i, const conv *v)
 {
     const drove_layer *y = v->y;
     size_t n_rows = e->present->n_rows;
-    drove_accel_view w = drove__params_w(e, e->theta, layer), dx = drove__accel_dx(e, layer, i);
+    drove_accel_view w = drove__params_w(e, e->params.theta, layer),
+                     dx = drove__accel_dx(e, layer, i);
     drove_accel_view dy = drove__accel_dy(e, layer);
     for (size_t first = 0, n; first < n_rows; first += n) {
         n = least(v->chunk, n_rows - first);
         size_t rows = n * v->places;
         drove_accel_view part = moved(dx, first * y->n_in);
-        matrix to = {drove__accel_view(e->scratch, 0), v->k, rows * v->k};
+        matrix to = {drove__accel_view(e->pass.scratch, 0), v->k, rows * v->k};
         if (v->is_plain) to = (matrix){part, y->in.c, v->k};
         float beta = v->is_plain && y->adds[i] ? 1.0f : 0.0f;
         DROVE_ACCEL_TRY(e,
@@ -254,7 +249,7 @@ static drove_status data_by_columns(drove_engine *e, size_t layer, unsigned i, c
                                            moved(dy, first * y->n_out), y->out.c, v->o, w, v->o,
                                            v->k * v->o, beta, to.at, to.ld, to.stride, v->groups));
         if (!v->is_plain) {
-            drove_accel_view columns = drove__accel_view(e->scratch, 0);
+            drove_accel_view columns = drove__accel_view(e->pass.scratch, 0);
             drove_accel_job job = {DROVE_JOB_col2im, {columns, part}, drove__accel_numbers(v->y)};
             job.k.rows = (unsigned)(n * v->y->in.h * v->y->in.w);
             job.k.cols = (unsigned)v->y->in.c;

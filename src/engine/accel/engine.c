@@ -17,11 +17,11 @@
 static void destroy(drove_engine *e)
 {
     if (e == NULL) return;
-    if (!e->is_silent) {
+    if (!e->failure.is_silent) {
         /* All that the device knows of. */
         drove__repeat_drop_events(e);
-        for (size_t l = 0; e->conv != NULL && l < e->model->n_layers; l++)
-            if (e->conv[l] != NULL) e->ops->conv_destroy(e->conv[l]);
+        for (size_t l = 0; e->pass.conv != NULL && l < e->model->n_layers; l++)
+            if (e->pass.conv[l] != NULL) e->ops->conv_destroy(e->pass.conv[l]);
         e->ops->queue_destroy(e->up);
         e->ops->queue_destroy(e->work);
         e->ops->queue_destroy(e->down);
@@ -29,19 +29,19 @@ static void destroy(drove_engine *e)
         for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) drove__staging_fini(e, &e->staging[i]);
         drove__resident_release(e);
         drove__params_fini(e);
-        for (size_t l = 0; e->out != NULL && l < e->model->n_layers; l++) {
-            e->ops->free(e->accel, e->out[l]);
-            e->ops->free(e->accel, e->kept[l]);
+        for (size_t l = 0; e->pass.out != NULL && l < e->model->n_layers; l++) {
+            e->ops->free(e->accel, e->pass.out[l]);
+            e->ops->free(e->accel, e->pass.kept[l]);
         }
-        for (size_t i = 0; e->delta != NULL && i < e->plan.n_deltas; i++)
-            e->ops->free(e->accel, e->delta[i]);
-        e->ops->free(e->accel, e->input);
-        e->ops->free(e->accel, e->wide);
-        e->ops->free(e->accel, e->scratch);
-        e->ops->free(e->accel, e->result);
-        e->ops->host_free(e->accel, e->result_host);
-        e->ops->host_free(e->accel, e->prob_host);
-        e->ops->host_free(e->accel, e->statistics_host);
+        for (size_t i = 0; e->pass.delta != NULL && i < e->pass.plan.n_deltas; i++)
+            e->ops->free(e->accel, e->pass.delta[i]);
+        e->ops->free(e->accel, e->pass.input);
+        e->ops->free(e->accel, e->pass.wide);
+        e->ops->free(e->accel, e->pass.scratch);
+        e->ops->free(e->accel, e->pass.result);
+        e->ops->host_free(e->accel, e->pass.result_host);
+        e->ops->host_free(e->accel, e->pass.prob_host);
+        e->ops->host_free(e->accel, e->pass.statistics_host);
     }
     drove__pieces_fini(&e->pieces);
     drove__gather_fini(&e->gather);
@@ -49,11 +49,11 @@ static void destroy(drove_engine *e)
     drove__free(e->place);
     drove__resident_fini(e);
     drove__repeat_fini(e);
-    drove__accel_plan_fini(&e->plan);
-    free(e->out);
-    free(e->conv);
-    free(e->events.layer_done);
-    free(e->line.read);
+    drove__accel_plan_fini(&e->pass.plan);
+    free(e->pass.out);
+    free(e->pass.conv);
+    free(e->now.events.layer_done);
+    free(e->times.read);
     free(e);
 }
 
@@ -65,8 +65,8 @@ static drove_status keep_copies(drove_engine *e)
     const drove_model *m = e->model;
     if (m->factors != DROVEK_FACTORS_BF16 || e->ops->keep_in_bf16 == NULL || e->is_sparse)
         return DROVE_OK;
-    DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->theta, true));
-    if (e->wide != NULL) DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->wide, true));
+    DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->params.theta, true));
+    if (e->pass.wide != NULL) DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->pass.wide, true));
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS && !e->takes_bytes; i++)
         DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->staging[i].device, true));
     bool has_biases = true; /* without, outputs and derivatives have other operations */
@@ -75,9 +75,9 @@ static drove_status keep_copies(drove_engine *e)
     if (!has_biases) return DROVE_OK;
     for (size_t l = 0; l < m->n_layers; l++)
         if (m->layer[l].ops == &drove__layer_dense)
-            DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->out[l], true));
-    for (size_t i = 0; i < e->plan.n_deltas; i++)
-        DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->delta[i], true));
+            DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->pass.out[l], true));
+    for (size_t i = 0; i < e->pass.plan.n_deltas; i++)
+        DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->pass.delta[i], true));
     return DROVE_OK;
 }
 
@@ -86,18 +86,19 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
     const size_t rows = e->max_rows, n_inputs = e->model->n_inputs, n_layers = e->model->n_layers;
 
     /* Lists by layer. */
-    DROVE_TRY(drove__accel_plan_make(e->model, &e->plan));
-    e->out = calloc(2 * n_layers + e->plan.n_deltas, sizeof *e->out);
-    e->conv = calloc(n_layers, sizeof *e->conv);
-    e->events.layer_done = calloc(2 * n_layers, sizeof *e->events.layer_done);
-    e->line.read = calloc(n_layers, sizeof *e->line.read);
-    if (e->out != NULL) { /* also if another one is missing: destroy looks into them */
-        e->kept = e->out + n_layers;
-        e->delta = e->kept + n_layers;
+    DROVE_TRY(drove__accel_plan_make(e->model, &e->pass.plan));
+    e->pass.out = calloc(2 * n_layers + e->pass.plan.n_deltas, sizeof *e->pass.out);
+    e->pass.conv = calloc(n_layers, sizeof *e->pass.conv);
+    e->now.events.layer_done = calloc(2 * n_layers, sizeof *e->now.events.layer_done);
+    e->times.read = calloc(n_layers, sizeof *e->times.read);
+    if (e->pass.out != NULL) { /* also if another one is missing: destroy looks into them */
+        e->pass.kept = e->pass.out + n_layers;
+        e->pass.delta = e->pass.kept + n_layers;
     }
-    if (e->out == NULL || e->conv == NULL || e->events.layer_done == NULL || e->line.read == NULL)
-        return drove__fail_nomem("engine", 7 * n_layers * sizeof *e->out);
-    e->events.layer_read = e->events.layer_done + n_layers;
+    if (e->pass.out == NULL || e->pass.conv == NULL || e->now.events.layer_done == NULL ||
+        e->times.read == NULL)
+        return drove__fail_nomem("engine", 7 * n_layers * sizeof *e->pass.out);
+    e->now.events.layer_read = e->now.events.layer_done + n_layers;
     DROVE_TRY(drove__repeat_init(e));
 
     /* The gathering of batches, and queues. */
@@ -121,21 +122,22 @@ static drove_status allocate(drove_engine *e, const drove_data *data)
     for (size_t l = 0; l < n_layers; l++) {
         const drove_layer *y = &e->model->layer[l];
         size_t n_kept = drove__accel_kept(y, rows);
-        DROVE_TRY(e->ops->alloc(e->accel, rows * y->n_out, &e->out[l]));
-        if (n_kept > 0) DROVE_TRY(e->ops->alloc(e->accel, n_kept, &e->kept[l]));
+        DROVE_TRY(e->ops->alloc(e->accel, rows * y->n_out, &e->pass.out[l]));
+        if (n_kept > 0) DROVE_TRY(e->ops->alloc(e->accel, n_kept, &e->pass.kept[l]));
     }
-    for (size_t i = 0; i < e->plan.n_deltas; i++)
-        DROVE_TRY(e->ops->alloc(e->accel, rows * e->plan.delta_floats[i], &e->delta[i]));
+    for (size_t i = 0; i < e->pass.plan.n_deltas; i++)
+        DROVE_TRY(e->ops->alloc(e->accel, rows * e->pass.plan.delta_floats[i], &e->pass.delta[i]));
     size_t n_scratch = drove__accel_scratch(e->model, rows);
-    if (n_scratch > 0) DROVE_TRY(e->ops->alloc(e->accel, n_scratch, &e->scratch));
-    if (e->plan.converts_input) DROVE_TRY(e->ops->alloc(e->accel, rows * n_inputs, &e->input));
-    if (e->takes_bytes && e->plan.reads_plain)
-        DROVE_TRY(e->ops->alloc(e->accel, rows * n_inputs, &e->wide));
+    if (n_scratch > 0) DROVE_TRY(e->ops->alloc(e->accel, n_scratch, &e->pass.scratch));
+    if (e->pass.plan.converts_input)
+        DROVE_TRY(e->ops->alloc(e->accel, rows * n_inputs, &e->pass.input));
+    if (e->takes_bytes && e->pass.plan.reads_plain)
+        DROVE_TRY(e->ops->alloc(e->accel, rows * n_inputs, &e->pass.wide));
     const size_t n_result = (e->model->n_heads > 1 ? 8 : 4) * rows;
     void *memory;
-    DROVE_TRY(e->ops->alloc(e->accel, n_result, &e->result));
+    DROVE_TRY(e->ops->alloc(e->accel, n_result, &e->pass.result));
     DROVE_TRY(drove__accel_host_alloc(e, rows * 4, "losses of a batch", &memory));
-    e->result_host = memory;
+    e->pass.result_host = memory;
     DROVE_TRY(keep_copies(e));
     for (size_t l = 0; l < n_layers; l++) DROVE_TRY(drove__accel_conv_prepare(e, l));
     return DROVE_OK;
@@ -172,7 +174,7 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     e->ops = device->ops;
     e->accel = device->accel;
     e->max_rows = opt->max_rows;
-    e->seed = opt->seed;
+    e->pass.seed = opt->seed;
     drove__pieces_init(&e->pieces, &drove__accel_piece_ops, opt);
     e->is_sparse = drove__storage_is_sparse(opt->data->storage);
     e->takes_bytes = drove__gather_has_bytes(opt->data);
@@ -234,7 +236,7 @@ static drove_status get_params(drove_engine *e, float *vector)
 static drove_status give(drove_engine *e, size_t offset, size_t length, const float *sum)
 {
     DROVE_TRY(drove__accel_check_begun(e));
-    if (!e->is_resident)
+    if (!e->now.is_resident)
         return drove__fail(DROVE_E_ARG, "a sum was given to a batch at the caller's parameters");
     return drove__resident_give(e, offset, length, sum);
 }

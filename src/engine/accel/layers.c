@@ -9,7 +9,7 @@ static drove_status dense_forward(drove_engine *e, size_t l)
 {
     const drove_accel_staging *s = e->present;
     const drove_layer *y = &e->model->layer[l];
-    drove_accel_view w = drove__params_w(e, e->theta, l), out = drove__accel_y(e, l);
+    drove_accel_view w = drove__params_w(e, e->params.theta, l), out = drove__accel_y(e, l);
     if (l == 0 && s->is_sparse) {
         drove_accel_sparse x = (drove_accel_sparse){
             .start = drove__accel_view(s->device, s->at.start),
@@ -28,7 +28,7 @@ static drove_status dense_weights(drove_engine *e, size_t l)
 {
     const drove_accel_staging *s = e->present;
     const drove_layer *y = &e->model->layer[l];
-    drove_accel_view dw = drove__params_w(e, e->grad, l), d = drove__accel_dy(e, l);
+    drove_accel_view dw = drove__params_w(e, e->params.grad, l), d = drove__accel_dy(e, l);
     DROVE_TRY(drove__accel_begin_backward(e, l, s->n_rows, y->n_out));
     if (l == 0 && s->is_sparse) {
         drove_accel_sparse xt = (drove_accel_sparse){
@@ -48,8 +48,8 @@ static drove_status dense_data(drove_engine *e, size_t l, unsigned i)
     const drove_layer *y = &e->model->layer[l];
     return drove__accel_try(
         e, e->ops->gemm(e->work, false, true, e->present->n_rows, y->n_in, y->n_out, 1.0f,
-                        drove__accel_dy(e, l), y->n_out, drove__params_w(e, e->theta, l), y->n_out,
-                        y->adds[i] ? 1.0f : 0.0f, drove__accel_dx(e, l, i), y->n_in));
+                        drove__accel_dy(e, l), y->n_out, drove__params_w(e, e->params.theta, l),
+                        y->n_out, y->adds[i] ? 1.0f : 0.0f, drove__accel_dx(e, l, i), y->n_in));
 }
 
 /* ---- pooling ---- */
@@ -78,7 +78,7 @@ static drove_status max_pool_forward(drove_engine *e, size_t l)
     const drove_layer *y = &e->model->layer[l];
     const drove_accel_job job = {DROVE_JOB_max_pool,
                                  {drove__accel_x(e, l, 0), drove__accel_y(e, l),
-                                  drove__accel_view(e->kept[l], 0)},
+                                  drove__accel_view(e->pass.kept[l], 0)},
                                  pool_numbers(e, y, y->out)};
     return drove__accel_job(e, &job);
 }
@@ -87,7 +87,7 @@ static drove_status max_pool_data(drove_engine *e, size_t l, unsigned i)
 {
     const drove_layer *y = &e->model->layer[l];
     drove_accel_job job = {DROVE_JOB_max_pool_grad,
-                           {drove__accel_dy(e, l), drove__accel_view(e->kept[l], 0),
+                           {drove__accel_dy(e, l), drove__accel_view(e->pass.kept[l], 0),
                             drove__accel_dx(e, l, i)},
                            pool_numbers(e, y, y->in)};
     job.k.adds = y->adds[i];
@@ -119,7 +119,7 @@ static drove_status drop(drove_engine *e, size_t l, drove_accel_view from, drove
                          bool adds)
 {
     const drove_layer *y = &e->model->layer[l];
-    uint64_t seed = e->seed, batch = e->present->number;
+    uint64_t seed = e->pass.seed, batch = e->present->number;
     drove_accel_job job = {DROVE_JOB_dropout, {from, to}, {0}};
     job.k.rows = (unsigned)e->present->n_rows;
     job.k.cols = (unsigned)y->n_out;
@@ -147,7 +147,7 @@ static drove_status dropout_forward(drove_engine *e, size_t l)
 {
     drove_accel_view x = drove__accel_x(e, l, 0), out = drove__accel_y(e, l);
     size_t n = e->present->n_rows * e->model->layer[l].n_out;
-    return e->is_training ? drop(e, l, x, out, false) : move(e, x, out, n, 1.0f, false);
+    return e->now.is_training ? drop(e, l, x, out, false) : move(e, x, out, n, 1.0f, false);
 }
 
 static drove_status dropout_data(drove_engine *e, size_t l, unsigned i)

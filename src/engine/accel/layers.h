@@ -30,7 +30,7 @@ drove_status drove__accel_conv_forward(drove_engine *e, size_t layer);
 drove_status drove__accel_conv_weights(drove_engine *e, size_t layer);
 drove_status drove__accel_conv_data(drove_engine *e, size_t layer, unsigned i);
 size_t       drove__accel_conv_scratch(const drove_layer *y, size_t rows);
-/* Of any layer: where the kind has a library of convolutions, prepares e->conv[layer]. */
+/* Of any layer: where the kind has a library of convolutions, prepares e->pass.conv[layer]. */
 drove_status drove__accel_conv_prepare(drove_engine *e, size_t layer);
 
 /* norm.c */

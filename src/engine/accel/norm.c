@@ -33,7 +33,7 @@ drove_status drove__accel_lrn_forward(drove_engine *e, size_t layer)
     const drove_layer *y = &e->model->layer[layer];
     const drove_accel_job job = {DROVE_JOB_lrn,
                                  {drove__accel_x(e, layer, 0), drove__accel_y(e, layer),
-                                  drove__accel_view(e->kept[layer], 0)},
+                                  drove__accel_view(e->pass.kept[layer], 0)},
                                  lrn_numbers(e, y)};
     return drove__accel_job(e, &job);
 }
@@ -43,7 +43,7 @@ drove_status drove__accel_lrn_data(drove_engine *e, size_t layer, unsigned i)
     const drove_layer *y = &e->model->layer[layer];
     drove_accel_job job = {DROVE_JOB_lrn_grad,
                            {drove__accel_x(e, layer, 0), drove__accel_y(e, layer),
-                            drove__accel_view(e->kept[layer], 0), drove__accel_dy(e, layer),
+                            drove__accel_view(e->pass.kept[layer], 0), drove__accel_dy(e, layer),
                             drove__accel_dx(e, layer, i)},
                            lrn_numbers(e, y)};
     job.k.adds = y->adds[i];
@@ -80,7 +80,7 @@ static drove_numbers norm_numbers(const drove_engine *e, const drove_layer *y)
 /* to[c] = scale * sums over all places by the job, which writes sums of blocks to its place b. */
 static drove_status reduce(drove_engine *e, drove_accel_job *job, float scale, drove_accel_view to)
 {
-    drove_accel_view blocks = drove__accel_view(e->scratch, 0);
+    drove_accel_view blocks = drove__accel_view(e->pass.scratch, 0);
     job->at[1] = blocks;
     job->k.rows_each = (unsigned)block_rows(job->k.rows);
     DROVE_TRY(drove__accel_job(e, job));
@@ -93,17 +93,17 @@ static drove_status reduce(drove_engine *e, drove_accel_job *job, float scale, d
 /* [2][c]: of the batch, or of the population. */
 static drove_accel_view moments(const drove_engine *e, size_t layer)
 {
-    if (e->is_training) return drove__accel_view(e->kept[layer], 0);
-    return drove__accel_view(e->theta, e->model->layer[layer].s_offset - e->base);
+    if (e->now.is_training) return drove__accel_view(e->pass.kept[layer], 0);
+    return drove__accel_view(e->params.theta, e->model->layer[layer].s_offset - e->params.base);
 }
 
 drove_status drove__accel_batch_norm_forward(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
-    if (e->is_training) { /* means and variances of the batch */
+    if (e->now.is_training) { /* means and variances of the batch */
         drove_accel_view x = drove__accel_x(e, layer, 0);
-        drove_accel_view mean = drove__accel_view(e->kept[layer], 0);
-        drove_accel_view variance = drove__accel_view(e->kept[layer], y->in.c);
+        drove_accel_view mean = drove__accel_view(e->pass.kept[layer], 0);
+        drove_accel_view variance = drove__accel_view(e->pass.kept[layer], y->in.c);
         float part = 1.0f / (float)places_of(e, y);
         drove_accel_job sum = {DROVE_JOB_sum_values, {x}, norm_numbers(e, y)};
         DROVE_TRY(reduce(e, &sum, part, mean));
@@ -112,15 +112,15 @@ drove_status drove__accel_batch_norm_forward(drove_engine *e, size_t layer)
     }
     const drove_accel_job job = {DROVE_JOB_batch_norm,
                                  {drove__accel_x(e, layer, 0), drove__accel_y(e, layer),
-                                  moments(e, layer), drove__params_w(e, e->theta, layer),
-                                  drove__params_b(e, e->theta, layer)},
+                                  moments(e, layer), drove__params_w(e, e->params.theta, layer),
+                                  drove__params_b(e, e->params.theta, layer)},
                                  norm_numbers(e, y)};
     return drove__accel_job(e, &job);
 }
 
 static drove_accel_view own_gradient(const drove_engine *e, size_t layer)
 {
-    return drove__accel_view(e->kept[layer], 2 * e->model->layer[layer].in.c);
+    return drove__accel_view(e->pass.kept[layer], 2 * e->model->layer[layer].in.c);
 }
 
 static drove_status copy(drove_engine *e, drove_accel_view from, drove_accel_view to, size_t n)
@@ -143,8 +143,8 @@ drove_status drove__accel_batch_norm_weights(drove_engine *e, size_t layer)
                                 {x, {NULL, 0}, mean, dy, variance},
                                 norm_numbers(e, y)};
     DROVE_TRY(reduce(e, &products, 1.0f, dgamma));
-    DROVE_TRY(copy(e, dbeta, drove__params_b(e, e->grad, layer), y->n_b));
-    return copy(e, dgamma, drove__params_w(e, e->grad, layer), y->n_w);
+    DROVE_TRY(copy(e, dbeta, drove__params_b(e, e->params.grad, layer), y->n_b));
+    return copy(e, dgamma, drove__params_w(e, e->params.grad, layer), y->n_w);
 }
 
 drove_status drove__accel_batch_norm_data(drove_engine *e, size_t layer, unsigned i)
@@ -152,7 +152,7 @@ drove_status drove__accel_batch_norm_data(drove_engine *e, size_t layer, unsigne
     const drove_layer *y = &e->model->layer[layer];
     drove_accel_job job = {DROVE_JOB_batch_norm_grad,
                            {drove__accel_x(e, layer, 0), drove__accel_dy(e, layer),
-                            moments(e, layer), drove__params_w(e, e->theta, layer),
+                            moments(e, layer), drove__params_w(e, e->params.theta, layer),
                             own_gradient(e, layer), drove__accel_dx(e, layer, i)},
                            norm_numbers(e, y)};
     job.k.scale = 1.0f / (float)places_of(e, y);

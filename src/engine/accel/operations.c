@@ -4,10 +4,10 @@
 drove_accel_view drove__accel_x(const drove_engine *e, size_t layer, unsigned i)
 {
     const drove_layer *y = &e->model->layer[layer];
-    if (y->bottom[i] > 0) return drove__accel_view(e->out[y->bottom[i] - 1], 0);
-    if (e->plan.converts_input && y->ops != &drove__layer_dense)
-        return drove__accel_view(e->input, 0);
-    if (e->present->is_bytes) return drove__accel_view(e->wide, 0);
+    if (y->bottom[i] > 0) return drove__accel_view(e->pass.out[y->bottom[i] - 1], 0);
+    if (e->pass.plan.converts_input && y->ops != &drove__layer_dense)
+        return drove__accel_view(e->pass.input, 0);
+    if (e->present->is_bytes) return drove__accel_view(e->pass.wide, 0);
     return drove__accel_view(e->present->device, e->present->at.x);
 }
 
@@ -64,9 +64,9 @@ drove_status drove__accel_finish_forward(drove_engine *e, size_t layer, size_t n
     const drove_layer *y = &e->model->layer[layer];
     drove_accel_view out = drove__accel_y(e, layer);
     if (y->n_b > 0) {
-        return drove__accel_try(e,
-                                e->ops->bias_act(e->work, out, drove__params_b(e, e->theta, layer),
-                                                 n_rows, n, (drove_accel_act)y->act));
+        return drove__accel_try(e, e->ops->bias_act(e->work, out,
+                                                    drove__params_b(e, e->params.theta, layer),
+                                                    n_rows, n, (drove_accel_act)y->act));
     }
     return y->act == DROVEK_LINEAR ? DROVE_OK
                                    : drove__accel_activate(e, out, out, n_rows * n, y->act);
@@ -77,8 +77,9 @@ drove_status drove__accel_begin_backward(drove_engine *e, size_t layer, size_t n
     const drove_layer *y = &e->model->layer[layer];
     drove_accel_view out = drove__accel_y(e, layer), d = drove__accel_dy(e, layer);
     if (y->n_b > 0) {
-        return drove__accel_try(e, e->ops->act_grad(e->work, d, drove__params_b(e, e->grad, layer),
-                                                    out, n_rows, n, (drove_accel_act)y->act));
+        return drove__accel_try(e, e->ops->act_grad(e->work, d,
+                                                    drove__params_b(e, e->params.grad, layer), out,
+                                                    n_rows, n, (drove_accel_act)y->act));
     }
     return y->act == DROVEK_LINEAR ? DROVE_OK
                                    : drove__accel_derive(e, d, out, d, n_rows * n, y->act, false);

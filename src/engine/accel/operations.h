@@ -11,13 +11,13 @@
 
 static inline drove_accel_view drove__accel_y(const drove_engine *e, size_t layer)
 {
-    return drove__accel_view(e->out[layer], 0);
+    return drove__accel_view(e->pass.out[layer], 0);
 }
 
 /* The derivative at the output. */
 static inline drove_accel_view drove__accel_dy(const drove_engine *e, size_t layer)
 {
-    return drove__accel_view(e->delta[e->plan.delta_of[layer]], 0);
+    return drove__accel_view(e->pass.delta[e->pass.plan.delta_of[layer]], 0);
 }
 
 /* What bottom i holds: images as NHWC, the model's input for dense layers as it is. */

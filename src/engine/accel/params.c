@@ -13,38 +13,38 @@
 
 static void release(drove_engine *e)
 {
-    e->ops->free(e->accel, e->theta);
-    e->ops->free(e->accel, e->grad);
-    e->ops->host_free(e->accel, e->theta_host);
-    e->ops->host_free(e->accel, e->grad_host);
-    e->theta = e->grad = NULL;
-    e->theta_host = e->grad_host = NULL;
-    e->n_param_room = 0;
+    e->ops->free(e->accel, e->params.theta);
+    e->ops->free(e->accel, e->params.grad);
+    e->ops->host_free(e->accel, e->params.theta_host);
+    e->ops->host_free(e->accel, e->params.grad_host);
+    e->params.theta = e->params.grad = NULL;
+    e->params.theta_host = e->params.grad_host = NULL;
+    e->params.n_room = 0;
 }
 
 /* The gaps between layers are zero on both sides, and nothing writes them. */
 static drove_status reserve(drove_engine *e, size_t n)
 {
     void *memory;
-    if (n <= e->n_param_room) return DROVE_OK;
+    if (n <= e->params.n_room) return DROVE_OK;
     release(e);
     DROVE_TRY(drove__accel_host_alloc(e, n, "parameters for a device", &memory));
-    e->theta_host = memory;
+    e->params.theta_host = memory;
     DROVE_TRY(drove__accel_host_alloc(e, n, "gradients for a device", &memory));
-    e->grad_host = memory;
-    DROVE_TRY(e->ops->alloc(e->accel, n, &e->theta));
-    DROVE_TRY(e->ops->alloc(e->accel, n, &e->grad));
-    DROVE_ACCEL_TRY(e, e->ops->zero(e->work, drove__accel_view(e->grad, 0), n));
-    e->n_param_room = n;
+    e->params.grad_host = memory;
+    DROVE_TRY(e->ops->alloc(e->accel, n, &e->params.theta));
+    DROVE_TRY(e->ops->alloc(e->accel, n, &e->params.grad));
+    DROVE_ACCEL_TRY(e, e->ops->zero(e->work, drove__accel_view(e->params.grad, 0), n));
+    e->params.n_room = n;
     return DROVE_OK;
 }
 
 drove_status drove__params_init(drove_engine *e, size_t n_touched)
 {
     const drove_layer *first = &e->model->layer[0];
-    e->base = e->is_sparse ? first->b_offset : 0;
-    e->n_rest = e->model->n_params - e->base;
-    return reserve(e, e->n_rest + n_touched * first->n_out);
+    e->params.base = e->is_sparse ? first->b_offset : 0;
+    e->params.n_rest = e->model->n_params - e->params.base;
+    return reserve(e, e->params.n_rest + n_touched * first->n_out);
 }
 
 void drove__params_fini(drove_engine *e)
@@ -55,31 +55,32 @@ void drove__params_fini(drove_engine *e)
 drove_accel_view drove__params_w(const drove_engine *e, drove_accel_buffer *of, size_t layer)
 {
     bool is_apart = e->is_sparse && layer == 0;
-    return drove__accel_view(of, is_apart ? e->n_rest : e->model->layer[layer].w_offset - e->base);
+    return drove__accel_view(of, is_apart ? e->params.n_rest
+                                          : e->model->layer[layer].w_offset - e->params.base);
 }
 
 drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, size_t layer)
 {
-    return drove__accel_view(of, e->model->layer[layer].b_offset - e->base);
+    return drove__accel_view(of, e->model->layer[layer].b_offset - e->params.base);
 }
 
 /* ---- there ---- */
 
 static size_t n_needed(const drove_engine *e)
 {
-    return e->n_rest + (e->is_sparse ? e->present->n_touched * e->model->layer[0].n_out : 0);
+    return e->params.n_rest + (e->is_sparse ? e->present->n_touched * e->model->layer[0].n_out : 0);
 }
 
 drove_status drove__params_gather(drove_engine *e, const float *theta)
 {
     DROVE_TRY(drove__resident_lend(e));
     if (e->is_sparse) DROVE_TRY(reserve(e, n_needed(e)));
-    e->kernels->copy_f32(e->theta_host, theta + e->base, e->n_rest);
+    e->kernels->copy_f32(e->params.theta_host, theta + e->params.base, e->params.n_rest);
     if (e->is_sparse) {
         /* Through the kernel that may read what others write. */
         const drove_accel_staging *s = e->present;
         const drove_layer *l = &e->model->layer[0];
-        float *to = e->theta_host + e->n_rest;
+        float *to = e->params.theta_host + e->params.n_rest;
         for (size_t k = 0; k < s->n_spans; k++) {
             size_t n = s->span[k].length * l->n_out;
             e->kernels->copy_f32(to, theta + l->w_offset + s->span[k].offset * l->n_out, n);
@@ -92,9 +93,10 @@ drove_status drove__params_gather(drove_engine *e, const float *theta)
 drove_status drove__params_write(drove_engine *e)
 {
     const size_t n = n_needed(e);
-    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->events.params_begun));
-    DROVE_ACCEL_TRY(e, e->ops->write(e->up, drove__accel_view(e->theta, 0), e->theta_host, n));
-    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->events.params_done));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->now.events.params_begun));
+    DROVE_ACCEL_TRY(e, e->ops->write(e->up, drove__accel_view(e->params.theta, 0),
+                                     e->params.theta_host, n));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->up, &e->now.events.params_done));
     return drove__accel_try(e, e->ops->flush(e->up));
 }
 
@@ -112,12 +114,12 @@ drove_span drove__params_part(const drove_engine *e, size_t layer)
 drove_status drove__params_read(drove_engine *e, size_t layer)
 {
     drove_span part = drove__params_part(e, layer);
-    size_t at = part.offset - e->base;
-    DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->grad_host + at, drove__accel_view(e->grad, at),
-                                    part.length));
+    size_t at = part.offset - e->params.base;
+    DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->params.grad_host + at,
+                                    drove__accel_view(e->params.grad, at), part.length));
     if (!e->is_sparse || layer > 0) return DROVE_OK;
-    return drove__accel_try(e, e->ops->read(e->down, e->grad_host + e->n_rest,
-                                            drove__accel_view(e->grad, e->n_rest),
+    return drove__accel_try(e, e->ops->read(e->down, e->params.grad_host + e->params.n_rest,
+                                            drove__accel_view(e->params.grad, e->params.n_rest),
                                             e->present->n_touched * e->model->layer[0].n_out));
 }
 
@@ -128,7 +130,7 @@ static void take_touched(drove_engine *e, drove_gradient *grad)
     drove_accel_staging *s = e->present;
     const drove_layer *l = &e->model->layer[0];
     const size_t line = DROVE_CACHE_LINE / sizeof(float);
-    const float *from = e->grad_host + e->n_rest;
+    const float *from = e->params.grad_host + e->params.n_rest;
     size_t n_pairs = ((const uint32_t *)s->host)[s->at.start + s->n_rows];
     size_t w_end = l->w_offset + l->n_in * l->n_out;
     bool has_spans = grad->spans_wanted && n_pairs < l->n_in &&
@@ -152,7 +154,7 @@ static void take_touched(drove_engine *e, drove_gradient *grad)
 void drove__params_take(drove_engine *e, size_t layer, drove_gradient *grad)
 {
     drove_span part = drove__params_part(e, layer);
-    memcpy(grad->value + part.offset, e->grad_host + part.offset - e->base,
+    memcpy(grad->value + part.offset, e->params.grad_host + part.offset - e->params.base,
            part.length * sizeof(float));
     if (layer + 1 == e->model->n_layers) /* statistics behind all layers */
         memset(grad->value + part.offset + part.length, 0, e->model->n_statistics * sizeof(float));

@@ -77,17 +77,17 @@ static drove_status forward(drove_engine *e)
 {
     /* The examples as the layers that read them want them. */
     const drove_shape *in = &e->model->input;
-    if (e->present->is_bytes && e->plan.reads_plain) {
-        DROVE_TRY(convert(e, e->wide, e->model->n_inputs, 1, 1));
+    if (e->present->is_bytes && e->pass.plan.reads_plain) {
+        DROVE_TRY(convert(e, e->pass.wide, e->model->n_inputs, 1, 1));
         if (e->model->factors == DROVEK_FACTORS_BF16 && e->ops->narrow != NULL)
-            DROVE_ACCEL_TRY(e, e->ops->narrow(e->work, drove__accel_view(e->wide, 0),
+            DROVE_ACCEL_TRY(e, e->ops->narrow(e->work, drove__accel_view(e->pass.wide, 0),
                                               e->present->n_rows * e->model->n_inputs));
     }
-    if (e->plan.converts_input) DROVE_TRY(convert(e, e->input, in->c, in->h, in->w));
+    if (e->pass.plan.converts_input) DROVE_TRY(convert(e, e->pass.input, in->c, in->h, in->w));
     for (size_t l = 0; l < e->model->n_layers; l++) {
         const drove_layer *y = &e->model->layer[l];
         const drove_accel_layer *kind = drove__accel_layer(y);
-        if (y->trains_only && !e->is_training) continue;
+        if (y->trains_only && !e->now.is_training) continue;
         DROVE_TRY(kind->forward(e, l));
         if (kind->has_own_act || y->act == DROVEK_LINEAR) continue;
         DROVE_TRY(drove__accel_activate(e, drove__accel_y(e, l), drove__accel_y(e, l),
@@ -104,14 +104,14 @@ static drove_status head_loss(drove_engine *e, const drove_head *head, bool is_m
     bool is_value = s->data->storage->y_kind == DROVE_Y_VALUE;
     drove_accel_sparse labels = {.start = drove__accel_view(s->device, s->at.label_start),
                                  .index = drove__accel_view(s->device, s->at.label)};
-    float scale = e->wanted != NULL ? head->weight * (1.0f / (float)s->n_rows) : 0.0f;
+    float scale = e->now.wanted != NULL ? head->weight * (1.0f / (float)s->n_rows) : 0.0f;
     DROVE_ACCEL_TRY(e, e->ops->loss(e->work, is_value ? losses[i].of_values : losses[i].of_classes,
                                     drove__accel_y(e, head->layer),
                                     drove__accel_view(s->device, s->at.target), &labels, s->n_rows,
                                     e->model->n_outputs, scale, drove__accel_dy(e, head->layer),
-                                    drove__accel_view(e->result, result),
-                                    drove__accel_view(e->result, result + s->n_rows)));
-    if (e->wanted == NULL || !drove__data_is_weighted(s->data)) return DROVE_OK;
+                                    drove__accel_view(e->pass.result, result),
+                                    drove__accel_view(e->pass.result, result + s->n_rows)));
+    if (e->now.wanted == NULL || !drove__data_is_weighted(s->data)) return DROVE_OK;
 
     /* The derivative of each example's loss counts by its weight; the losses: batch.c. */
     drove_accel_job job = {DROVE_JOB_weigh,
@@ -136,12 +136,12 @@ static drove_status read_gradient(drove_engine *e, size_t l)
 {
     bool has_parameters = e->model->layer[l].n_params > 0;
     if (!has_parameters && l > 0) return DROVE_OK; /* the first one's event is the end of all */
-    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->events.layer_done[l]));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->now.events.layer_done[l]));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->work));
     if (!has_parameters) return DROVE_OK;
-    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->events.layer_done[l]));
+    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->now.events.layer_done[l]));
     DROVE_TRY(drove__params_read(e, l));
-    DROVE_ACCEL_TRY(e, e->ops->record(e->down, &e->events.layer_read[l]));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->down, &e->now.events.layer_read[l]));
     return drove__accel_try(e, e->ops->flush(e->down));
 }
 
@@ -154,8 +154,8 @@ static drove_status layer_backward(drove_engine *e, size_t l)
         DROVE_TRY(drove__accel_derive(e, d, drove__accel_y(e, l), d, e->present->n_rows * y->n_out,
                                       y->act, false));
     if (kind->weights != NULL) DROVE_TRY(kind->weights(e, l));
-    DROVE_TRY(scale_part(e, drove__params_w(e, e->grad, l), y->n_w, y->opt.w_lr));
-    DROVE_TRY(scale_part(e, drove__params_b(e, e->grad, l), y->n_b, y->opt.b_lr));
+    DROVE_TRY(scale_part(e, drove__params_w(e, e->params.grad, l), y->n_w, y->opt.w_lr));
+    DROVE_TRY(scale_part(e, drove__params_b(e, e->params.grad, l), y->n_b, y->opt.b_lr));
     DROVE_TRY(read_gradient(e, l));
     for (unsigned i = 0; i < y->n_bottoms; i++) {
         if (y->bottom[i] > 0) DROVE_TRY(kind->data(e, l, i));
@@ -165,29 +165,29 @@ static drove_status layer_backward(drove_engine *e, size_t l)
 
 drove_status drove__accel_pass(drove_engine *e)
 {
-    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->events.work_begun));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->now.events.work_begun));
     DROVE_TRY(forward(e));
     const drove_model *m = e->model;
-    for (unsigned h = 0; !e->is_predicting && h < m->n_heads; h++) {
+    for (unsigned h = 0; !e->now.is_predicting && h < m->n_heads; h++) {
         bool is_main = h + 1 == m->n_heads;
-        if (is_main || e->wanted != NULL) DROVE_TRY(head_loss(e, &m->head[h], is_main));
+        if (is_main || e->now.wanted != NULL) DROVE_TRY(head_loss(e, &m->head[h], is_main));
     }
-    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->events.scored));
+    DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->now.events.scored));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->work));
 
     /* Losses and counts, or the outputs that a prediction is made of. */
     size_t n_rows = e->present->n_rows, last = e->model->head[e->model->n_heads - 1].layer;
-    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->events.scored));
-    if (e->is_predicting) {
-        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->prob_host, drove__accel_y(e, last),
+    DROVE_ACCEL_TRY(e, e->ops->follow(e->down, e->now.events.scored));
+    if (e->now.is_predicting) {
+        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->pass.prob_host, drove__accel_y(e, last),
                                         n_rows * e->model->n_outputs));
     } else {
-        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->result_host, drove__accel_view(e->result, 0),
-                                        4 * n_rows));
+        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->pass.result_host,
+                                        drove__accel_view(e->pass.result, 0), 4 * n_rows));
     }
-    DROVE_TRY(drove__accel_try(e, e->ops->record(e->down, &e->events.scored_read)));
+    DROVE_TRY(drove__accel_try(e, e->ops->record(e->down, &e->now.events.scored_read)));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->down));
-    for (size_t l = e->model->n_layers; e->wanted != NULL && l-- > 0;)
+    for (size_t l = e->model->n_layers; e->now.wanted != NULL && l-- > 0;)
         DROVE_TRY(layer_backward(e, l));
     return DROVE_OK;
 }

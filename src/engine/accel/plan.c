@@ -9,22 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The layer at which backward first writes the derivative of layer l's output; n_layers: the loss
- * does. */
-static size_t first_writer(const drove_model *model, size_t l)
-{
-    size_t first = l;
-    for (unsigned h = 0; h < model->n_heads; h++) {
-        if (model->head[h].layer == l) return model->n_layers;
-    }
-    for (size_t j = l + 1; j < model->n_layers; j++) {
-        for (unsigned i = 0; i < model->layer[j].n_bottoms; i++) {
-            if (model->layer[j].bottom[i] == l + 1) first = j;
-        }
-    }
-    return first;
-}
-
 /* A buffer that is free while backward is at layer `now` and before: the largest; else a new one.
  * until[b]: the last layer of backward that needs buffer b. */
 static size_t take_buffer(drove_accel_plan *p, const size_t *until, size_t now)
@@ -50,7 +34,7 @@ drove_status drove__accel_plan_make(const drove_model *model, drove_accel_plan *
     size_t *first = memory + 2 * n, *until = memory + 3 * n;
     bool has_channels = model->input.c > 1 && model->input.h * model->input.w > 1;
     for (size_t l = 0; l < n; l++) {
-        first[l] = first_writer(model, l);
+        first[l] = drove__model_first_writer(model, l);
         const drove_layer *y = &model->layer[l];
         bool reads_input = false;
         for (unsigned i = 0; i < y->n_bottoms; i++) reads_input = reads_input || y->bottom[i] == 0;

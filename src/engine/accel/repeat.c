@@ -31,7 +31,7 @@ typedef struct key { /* compared as memory: cleared before it is filled */
     bool is_wanted, is_training, is_predicting, is_resident, is_bytes, is_scaled, is_weighted;
 } key;
 
-struct drove_accel_recording {
+typedef struct drove_accel_recording {
     key key;
     unsigned n_seen;
     uint64_t used; /* number of the last pass that was it */
@@ -39,11 +39,12 @@ struct drove_accel_recording {
     drove_accel_sequence *sequence; /* NULL: not recorded */
     drove_accel_event *fork;
     drove_accel_events events;
-};
+} drove_accel_recording;
 
 struct drove_accel_repeat {
     drove_accel_recording recording[MOST];
     size_t n;
+    const drove_accel_recording *lender; /* of the present batch's events; NULL: its own */
     uint64_t n_passes, n_runs;
 };
 
@@ -114,15 +115,15 @@ static drove_accel_recording *find(drove_engine *e)
     const drove_accel_staging *s = e->present;
     memset(&wanted, 0, sizeof wanted);
     wanted.staging = s;
-    wanted.theta = e->theta;
+    wanted.theta = e->params.theta;
     wanted.at = s->at;
     wanted.at.n = 0; /* how many labels follow is read from the batch */
     wanted.n_rows = s->n_rows;
     wanted.y_kind = s->data->storage->y_kind;
-    wanted.is_wanted = e->wanted != NULL;
-    wanted.is_training = e->is_training;
-    wanted.is_predicting = e->is_predicting;
-    wanted.is_resident = e->is_resident;
+    wanted.is_wanted = e->now.wanted != NULL;
+    wanted.is_training = e->now.is_training;
+    wanted.is_predicting = e->now.is_predicting;
+    wanted.is_resident = e->now.is_resident;
     wanted.is_bytes = s->is_bytes;
     wanted.is_scaled = s->is_scaled;
     wanted.is_weighted = drove__data_is_weighted(s->data);
@@ -149,26 +150,26 @@ static drove_accel_recording *find(drove_engine *e)
 
 static drove_status put_pass(drove_engine *e)
 {
-    if (!e->is_resident) DROVE_TRY(drove__params_write(e));
+    if (!e->now.is_resident) DROVE_TRY(drove__params_write(e));
     /* the examples came before the parameters */
     drove_accel_event *ready =
-        e->events.params_done != NULL ? e->events.params_done : e->present->done;
+        e->now.events.params_done != NULL ? e->now.events.params_done : e->present->done;
     DROVE_ACCEL_TRY(e, e->ops->follow(e->work, ready));
     return drove__accel_pass(e);
 }
 
 static drove_status put_in_sequence(drove_engine *e, drove_accel_recording *r)
 {
-    if (!e->is_resident) {
+    if (!e->now.is_resident) {
         DROVE_ACCEL_TRY(e, e->ops->record(e->work, &r->fork));
         DROVE_ACCEL_TRY(e, e->ops->follow(e->up, r->fork));
         DROVE_TRY(drove__params_write(e));
-        DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->events.params_done));
+        DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->now.events.params_done));
     }
     DROVE_TRY(drove__accel_pass(e));
-    drove_accel_event *last = e->events.scored_read; /* on `down` */
+    drove_accel_event *last = e->now.events.scored_read; /* on `down` */
     for (size_t l = e->model->n_layers; l-- > 0;)
-        if (e->events.layer_read[l] != NULL) last = e->events.layer_read[l];
+        if (e->now.events.layer_read[l] != NULL) last = e->now.events.layer_read[l];
     return drove__accel_try(e, e->ops->follow(e->work, last));
 }
 
@@ -188,9 +189,12 @@ static void copy_events(drove_accel_events *to, const drove_accel_events *from, 
 
 void drove__repeat_drop_events(drove_engine *e)
 {
-    if (e->lender == NULL) drove__accel_events_drop(e, &e->events);
-    else copy_events(&e->events, NULL, e->model->n_layers);
-    e->lender = NULL;
+    if (e->repeat == NULL || e->repeat->lender == NULL) {
+        drove__accel_events_drop(e, &e->now.events);
+        return;
+    }
+    copy_events(&e->now.events, NULL, e->model->n_layers);
+    e->repeat->lender = NULL;
 }
 
 /* Whatever goes wrong, the pass can be put on the queues without; a device that is lost says so
@@ -199,9 +203,9 @@ static void record(drove_engine *e, drove_accel_recording *r)
 {
     drove_status status = e->ops->sequence_begin(e->work), ended;
     if (status == DROVE_OK) {
-        e->is_recording = true;
+        e->now.is_recording = true;
         status = put_in_sequence(e, r);
-        e->is_recording = false;
+        e->now.is_recording = false;
         ended = e->ops->sequence_end(e->work, &r->sequence);
         if (ended != DROVE_OK) r->sequence = NULL;
         if (status == DROVE_OK) status = ended;
@@ -210,11 +214,11 @@ static void record(drove_engine *e, drove_accel_recording *r)
     if (r->is_refused && r->sequence != NULL) e->ops->sequence_destroy(r->sequence);
     if (r->is_refused) r->sequence = NULL;
     if (!r->is_refused) {
-        copy_events(&r->events, &e->events, e->model->n_layers);
-        e->lender = r;
+        copy_events(&r->events, &e->now.events, e->model->n_layers);
+        e->repeat->lender = r;
         return;
     }
-    drove__accel_events_drop(e, &e->events);
+    drove__accel_events_drop(e, &e->now.events);
     e->ops->event_destroy(r->fork);
     r->fork = NULL;
 }
@@ -229,7 +233,7 @@ uint64_t drove__repeat_runs(const drove_engine *e)
 drove_status drove__repeat_pass(drove_engine *e)
 {
     bool draws_masks = false; /* a step's masks are numbers of its launches */
-    for (size_t l = 0; e->is_training && l < e->model->n_layers; l++)
+    for (size_t l = 0; e->now.is_training && l < e->model->n_layers; l++)
         draws_masks = draws_masks || e->model->layer[l].ops == &drove__layer_dropout;
     if (e->repeat == NULL || draws_masks) return put_pass(e);
     drove_accel_recording *r = find(e);
@@ -237,8 +241,8 @@ drove_status drove__repeat_pass(drove_engine *e)
     if (r->sequence == NULL) return put_pass(e);
     DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->present->done));
     DROVE_ACCEL_TRY(e, e->ops->sequence_run(e->work, r->sequence));
-    copy_events(&e->events, &r->events, e->model->n_layers);
-    e->lender = r;
+    copy_events(&e->now.events, &r->events, e->model->n_layers);
+    e->repeat->lender = r;
     e->repeat->n_runs++;
     return DROVE_OK;
 }

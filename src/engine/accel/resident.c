@@ -67,7 +67,7 @@ void drove__resident_release(drove_engine *e)
     drove_accel_resident *r = e->resident;
     if (r == NULL) return;
     drop_copies(e, r);
-    e->theta = r->theta; /* which params.c has made */
+    e->params.theta = r->theta; /* which params.c has made */
     e->ops->free(e->accel, r->ahead);
     e->ops->free(e->accel, r->guest);
     e->ops->free(e->accel, r->sums);
@@ -86,7 +86,7 @@ drove_status drove__resident_lend(drove_engine *e)
     drove_accel_resident *r = e->resident;
     if (r == NULL) return DROVE_OK;
     if (r->guest == NULL) DROVE_TRY(e->ops->alloc(e->accel, e->model->n_params, &r->guest));
-    e->theta = r->guest;
+    e->params.theta = r->guest;
     return DROVE_OK;
 }
 
@@ -144,9 +144,9 @@ drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
     if (e->resident == NULL) {
         e->resident = calloc(1, sizeof *e->resident);
         if (e->resident == NULL) return drove__fail_nomem("engine", sizeof *e->resident);
-        e->resident->theta = e->theta;
+        e->resident->theta = e->params.theta;
         if (e->ops->keep_in_bf16 != NULL) /* jobs will write it */
-            DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->theta, false));
+            DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->params.theta, false));
     }
     DROVE_TRY(take_rule(e->resident, rule));
     drove_accel_resident *r = e->resident;
@@ -158,8 +158,9 @@ drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
     if (r->sums == NULL) DROVE_TRY(e->ops->alloc(e->accel, r->n_sums + 1, &r->sums));
     DROVE_TRY(wait_for_queue(e, e->work)); /* what reads them now */
     for (unsigned i = 0; i <= rule->n_state; i++) {
-        memcpy(e->theta_host, vector + i * n, n * sizeof *vector);
-        DROVE_ACCEL_TRY(e, e->ops->write(e->up, vector_of(e->resident, i), e->theta_host, n));
+        memcpy(e->params.theta_host, vector + i * n, n * sizeof *vector);
+        DROVE_ACCEL_TRY(e,
+                        e->ops->write(e->up, vector_of(e->resident, i), e->params.theta_host, n));
         DROVE_TRY(wait_for_queue(e, e->up));
     }
     return look_ahead(e);
@@ -172,9 +173,9 @@ drove_status drove__resident_get(drove_engine *e, float *vector)
     if (r == NULL) return drove__fail(DROVE_E_ARG, "no parameters were set that could be got");
     DROVE_TRY(wait_for_queue(e, e->work));
     for (unsigned i = 0; i <= r->rule.n_state; i++) {
-        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->theta_host, vector_of(r, i), n));
+        DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->params.theta_host, vector_of(r, i), n));
         DROVE_TRY(wait_for_queue(e, e->down));
-        memcpy(vector + i * n, e->theta_host, n * sizeof *vector);
+        memcpy(vector + i * n, e->params.theta_host, n * sizeof *vector);
     }
     return DROVE_OK;
 }
@@ -184,7 +185,7 @@ drove_status drove__resident_get(drove_engine *e, float *vector)
 void drove__resident_begin(drove_engine *e)
 {
     drove_accel_resident *r = e->resident;
-    e->theta = r->looks_ahead && e->wanted != NULL ? r->ahead : r->theta;
+    e->params.theta = r->looks_ahead && e->now.wanted != NULL ? r->ahead : r->theta;
     drop_copies(e, r);
 }
 
@@ -205,7 +206,8 @@ drove_status drove__resident_give(drove_engine *e, size_t offset, size_t length,
     c->begun = c->done = NULL;
     c->offset = offset;
     DROVE_ACCEL_TRY(e, e->ops->record(e->up, &c->begun));
-    DROVE_ACCEL_TRY(e, e->ops->write(e->up, drove__accel_view(e->grad, offset), sum, length));
+    DROVE_ACCEL_TRY(e,
+                    e->ops->write(e->up, drove__accel_view(e->params.grad, offset), sum, length));
     DROVE_ACCEL_TRY(e, e->ops->record(e->up, &c->done));
     return drove__accel_try(e, e->ops->flush(e->up));
 }
@@ -238,7 +240,7 @@ drove_status drove__resident_update(drove_engine *e, const drove_device_update *
 {
     drove_accel_resident *r = e->resident;
     const drove_numbers vector = drove__accel_vector(e->model->n_params);
-    const drove_accel_view grad = drove__accel_view(e->grad, 0);
+    const drove_accel_view grad = drove__accel_view(e->params.grad, 0);
     const drove_accel_view theta = drove__accel_view(r->theta, 0);
     const drove_accel_view sums = drove__accel_view(r->sums, 0);
     const drove_accel_view factor = drove__accel_view(r->sums, r->n_sums);

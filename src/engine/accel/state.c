@@ -9,15 +9,15 @@
 
 drove_status drove__accel_try(drove_engine *e, drove_status status)
 {
-    if (status == DROVE_OK || e->is_lost || e->is_recording) return status;
-    e->is_lost = true;
-    drove__error_copy(e->why);
+    if (status == DROVE_OK || e->failure.is_lost || e->now.is_recording) return status;
+    e->failure.is_lost = true;
+    drove__error_copy(e->failure.why);
     return status;
 }
 
 drove_status drove__accel_check_alive(const drove_engine *e)
 {
-    return e->is_lost ? drove__fail(DROVE_E_SYSTEM, "%s", e->why) : DROVE_OK;
+    return e->failure.is_lost ? drove__fail(DROVE_E_SYSTEM, "%s", e->failure.why) : DROVE_OK;
 }
 
 drove_status drove__accel_job(drove_engine *e, const drove_accel_job *job)

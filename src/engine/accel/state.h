@@ -81,12 +81,6 @@ typedef struct drove_accel_events {
     drove_accel_event **layer_done, **layer_read; /* [n_layers]; NULL: no parameters */
 } drove_accel_events;
 
-typedef struct drove_accel_line { /* when the parts of one batch were done */
-    drove_accel_interval  examples, params, compute, results;
-    size_t                n_reads; /* [n_layers] or 0 */
-    drove_accel_interval *read;    /* by layer, the last one first */
-} drove_accel_line;
-
 /* Derivatives share buffers, others do not (plan.c). */
 typedef struct drove_accel_plan {
     size_t *delta_of;                /* [n_layers] number of a buffer */
@@ -95,33 +89,20 @@ typedef struct drove_accel_plan {
     bool    reads_plain;             /* ... or as it is */
 } drove_accel_plan;
 
-typedef struct drove_accel_resident  drove_accel_resident;  /* resident.c */
-typedef struct drove_accel_repeat    drove_accel_repeat;    /* repeat.c */
-typedef struct drove_accel_recording drove_accel_recording; /* repeat.c */
+typedef struct drove_accel_resident drove_accel_resident; /* resident.c */
+typedef struct drove_accel_repeat   drove_accel_repeat;   /* repeat.c */
 
-struct drove_engine {
-    const drove_model     *model;
-    const drovek_table    *kernels;
-    const drove_accel_ops *ops;
-    drove_accel           *accel;
-    size_t                 max_rows;
-    drove_gather           gather;
-    drove_touched          touched; /* of sparse data, else empty */
-    uint32_t              *place;   /* [n_inputs] sparse: number among the touched features */
-
-    drove_accel_queue   *up, *work, *down;
-    drove_accel_staging  staging[DROVE_ACCEL_N_STAGINGS];
-    drove_accel_staging *staged, *present; /* NULL: none */
-
-    /* Parameters on the device: dense data, all of theta as it is; sparse data, what follows the
-     * first layer's W (from `base` on), then the touched rows of that W. */
-    bool                is_sparse;
-    bool                takes_bytes; /* examples that are stored as bytes go over as such */
-    size_t              base, n_rest;
-    size_t              n_param_room;
-    drove_accel_buffer *theta, *grad;           /* [n_param_room] */
+/* Parameters on the device: dense data, all of theta as it is; sparse data, what follows the first
+ * layer's W (from `base` on), then the touched rows of that W. */
+typedef struct drove_accel_params {
+    size_t              base, n_rest, n_room;
+    drove_accel_buffer *theta, *grad;           /* [n_room] */
     float              *theta_host, *grad_host; /* pinned, the same */
+} drove_accel_params;
 
+/* What passes write. */
+typedef struct drove_accel_pass {
+    uint64_t             seed; /* of dropout's masks */
     drove_accel_plan     plan;
     drove_accel_buffer **out;     /* [n_layers] outputs, [max_rows][n_out] */
     drove_accel_buffer **kept;    /* [n_layers] from forward to backward; NULL: nothing */
@@ -134,28 +115,59 @@ struct drove_engine {
     uint32_t           *result_host;
     float              *prob_host;       /* [max_rows][n_outputs]; NULL until predict */
     float              *statistics_host; /* [2][largest c]; NULL until they are asked for */
-    uint64_t            seed;            /* of dropout's masks */
+} drove_accel_pass;
 
-    drove_pieces pieces;
-    /* Of the present batch, or the present piece of one: */
-    drove_gradient      *wanted; /* NULL: a score alone */
-    drove_device_update  update; /* is_resident: of its parameters */
-    bool                 is_resident, is_predicting, is_training;
-    size_t               next; /* slices of the layers below this one are still to be delivered */
-    uint64_t             slept_ns;
-    drove_accel_events   events;
-    drove_accel_line     line;
-    drove_accel_interval last_compute; /* of the batch before */
-    uint64_t             clock_shift;  /* drove__now_ns less the device's clock, resident.c */
+/* The present batch, or the present piece of one. */
+typedef struct drove_accel_now {
+    drove_gradient     *wanted; /* NULL: a score alone */
+    drove_device_update update; /* is_resident: of its parameters */
+    bool                is_resident, is_predicting, is_training;
+    bool                is_recording; /* repeat.c */
+    size_t              next; /* slices of the layers below this one are still to be delivered */
+    uint64_t            slept_ns;
+    drove_accel_events  events;
+} drove_accel_now;
 
-    drove_accel_resident *resident; /* NULL: parameters come with each batch */
+/* When the parts of a batch were done. */
+typedef struct drove_accel_times {
+    drove_accel_interval  examples, params, compute, results;
+    size_t                n_reads;      /* [n_layers] or 0 */
+    drove_accel_interval *read;         /* by layer, the last one first */
+    drove_accel_interval  last_compute; /* of the batch before */
+    uint64_t              clock_shift;  /* drove__now_ns less the device's clock, batch.c */
+} drove_accel_times;
 
-    drove_accel_repeat    *repeat; /* NULL: passes are not recorded */
-    drove_accel_recording *lender; /* whose the present batch's events are; NULL: its own */
-    bool                   is_recording;
-
-    bool is_lost, is_silent; /* the device failed; nothing of it may be waited for */
+/* The device failed; is_silent: nothing of it may be waited for. */
+typedef struct drove_accel_failure {
+    bool is_lost, is_silent;
     char why[DROVE_ERROR_TEXT_SIZE];
+} drove_accel_failure;
+
+struct drove_engine {
+    const drove_model     *model;
+    const drovek_table    *kernels;
+    const drove_accel_ops *ops;
+    drove_accel           *accel;
+    size_t                 max_rows;
+
+    bool          is_sparse;   /* the data are */
+    bool          takes_bytes; /* examples that are stored as bytes go over as such */
+    drove_gather  gather;
+    drove_touched touched; /* of sparse data, else empty */
+    uint32_t     *place;   /* [n_inputs] sparse: number among the touched features */
+
+    drove_accel_queue   *up, *work, *down;
+    drove_accel_staging  staging[DROVE_ACCEL_N_STAGINGS];
+    drove_accel_staging *staged, *present; /* NULL: none */
+
+    drove_accel_params    params;
+    drove_accel_pass      pass;
+    drove_pieces          pieces;
+    drove_accel_now       now;
+    drove_accel_times     times;
+    drove_accel_resident *resident; /* NULL: parameters come with each batch */
+    drove_accel_repeat   *repeat;   /* NULL: passes are not recorded */
+    drove_accel_failure   failure;
 };
 
 /* Forwards a device's failure: the engine is lost from then on. */
@@ -275,14 +287,14 @@ drove_accel_event *drove__resident_last_copy(const drove_engine *e);
 bool         drove__resident_copy(const drove_engine *e, size_t i, size_t *offset,
                                   drove_accel_event **begun, drove_accel_event **done);
 drove_status drove__resident_update(drove_engine *e, const drove_device_update *how);
-/* Makes e->theta a place for parameters that come with a batch. */
+/* Makes e->params.theta a place for parameters that come with a batch. */
 drove_status drove__resident_lend(drove_engine *e);
 void         drove__resident_release(drove_engine *e); /* what is the device's */
 void         drove__resident_fini(drove_engine *e);
 
 /* ---- times.c ---- */
 
-/* Keeps when the present batch was copied and computed in e->line, and adds that to *times. */
+/* Keeps when the present batch was copied and computed in e->times, and adds that to *times. */
 drove_status drove__accel_times(drove_engine *e, drove_engine_times *times);
 /* engine.h: copies */
 drove_status drove__accel_copies(drove_engine *e, drove_device_copy_fn *tell, void *context);

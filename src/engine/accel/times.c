@@ -25,30 +25,31 @@ static drove_status between(drove_engine *e, drove_accel_event *begin, drove_acc
 
 drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
 {
-    drove_accel_line *line = &e->line;
-    drove_accel_event *end = e->wanted != NULL ? e->events.layer_done[0] : e->events.scored;
-    e->last_compute = line->compute;
+    drove_accel_times *line = &e->times;
+    drove_accel_event *end =
+        e->now.wanted != NULL ? e->now.events.layer_done[0] : e->now.events.scored;
+    e->times.last_compute = line->compute;
     DROVE_TRY(between(e, e->present->begun, e->present->done, &line->examples));
     line->params = (drove_accel_interval){0, 0};
-    if (e->events.params_done != NULL)
-        DROVE_TRY(between(e, e->events.params_begun, e->events.params_done, &line->params));
-    DROVE_TRY(between(e, e->events.work_begun, end, &line->compute));
-    DROVE_TRY(between(e, e->events.scored, e->events.scored_read, &line->results));
+    if (e->now.events.params_done != NULL)
+        DROVE_TRY(between(e, e->now.events.params_begun, e->now.events.params_done, &line->params));
+    DROVE_TRY(between(e, e->now.events.work_begun, end, &line->compute));
+    DROVE_TRY(between(e, e->now.events.scored, e->now.events.scored_read, &line->results));
 
     /* A layer's copy begins when it is there, and the copy before it is done. */
     uint64_t before = line->results.end;
     line->n_reads = 0;
-    for (size_t l = e->model->n_layers; e->wanted != NULL && l-- > 0;) {
-        if (e->events.layer_read[l] == NULL) continue;
+    for (size_t l = e->model->n_layers; e->now.wanted != NULL && l-- > 0;) {
+        if (e->now.events.layer_read[l] == NULL) continue;
         drove_accel_interval *read = &line->read[line->n_reads++];
-        DROVE_TRY(between(e, e->events.layer_done[l], e->events.layer_read[l], read));
+        DROVE_TRY(between(e, e->now.events.layer_done[l], e->now.events.layer_read[l], read));
         if (read->begin < before) read->begin = before;
         before = read->end;
     }
     if (times == NULL) return DROVE_OK;
     times->compute_ns += length(line->compute);
     times->copy_ns += length(line->examples) + length(line->params) + length(line->results);
-    times->hidden_ns += overlap(line->examples, e->last_compute) +
+    times->hidden_ns += overlap(line->examples, e->times.last_compute) +
                         overlap(line->params, line->compute) +
                         overlap(line->results, line->compute);
     for (size_t i = 0; i < line->n_reads; i++) {
@@ -59,11 +60,12 @@ drove_status drove__accel_times(drove_engine *e, drove_engine_times *times)
     /* Sums that were given while backward went on. */
     drove_accel_event *begun, *done;
     size_t offset;
-    for (size_t i = 0; e->is_resident && drove__resident_copy(e, i, &offset, &begun, &done); i++) {
+    for (size_t i = 0; e->now.is_resident && drove__resident_copy(e, i, &offset, &begun, &done);
+         i++) {
         drove_accel_interval copy;
         DROVE_TRY(between(e, begun, done, &copy));
         times->copy_ns += length(copy);
-        times->hidden_ns += overlap(copy, e->line.compute);
+        times->hidden_ns += overlap(copy, e->times.compute);
     }
     return DROVE_OK;
 }
@@ -74,20 +76,20 @@ static void tell_copy(const drove_engine *e, size_t offset, bool is_up, drove_ac
 {
     const drove_device_copy told = {.offset = offset,
                                     .is_up = is_up,
-                                    .begin_ns = copy.begin + e->clock_shift,
-                                    .end_ns = copy.begin + length(copy) + e->clock_shift,
-                                    .hidden_ns = overlap(copy, e->line.compute)};
+                                    .begin_ns = copy.begin + e->times.clock_shift,
+                                    .end_ns = copy.begin + length(copy) + e->times.clock_shift,
+                                    .hidden_ns = overlap(copy, e->times.compute)};
     tell(context, &told);
 }
 
-/* The reads are those of e->line: the layers that have parameters, from the last to the first. */
+/* The reads are those of e->times: the layers that have parameters, from the last to the first. */
 drove_status drove__accel_copies(drove_engine *e, drove_device_copy_fn *tell, void *context)
 {
     drove_accel_event *begun, *done;
     size_t n_told = 0, offset, n;
-    for (size_t l = e->model->n_layers; l-- > 0 && n_told < e->line.n_reads;) {
+    for (size_t l = e->model->n_layers; l-- > 0 && n_told < e->times.n_reads;) {
         drove__model_layer_part(e->model, l, &offset, &n);
-        if (n > 0) tell_copy(e, offset, false, e->line.read[n_told++], tell, context);
+        if (n > 0) tell_copy(e, offset, false, e->times.read[n_told++], tell, context);
     }
     for (size_t i = 0; drove__resident_copy(e, i, &offset, &begun, &done); i++) {
         drove_accel_interval copy;

@@ -19,23 +19,6 @@
 static const double RANGE_MARGIN = 2.0, RULE_MARGIN = 8.0;
 enum { ROOMY_BITS = 14 };
 
-/* ---- what can be trained ---- */
-
-static drove_status check(const drove_prepare_options *opt, const drove_fixed *f)
-{
-    const drove_data *d = opt->data;
-    if (drove__storage_is_sparse(d->storage))
-        return drove__fail(DROVE_E_ARG,
-                           "--precision %s: expected dense data for a network, found sparse data",
-                           f->text);
-    if (opt->model->n_statistics > 0)
-        return drove__fail(DROVE_E_ARG,
-                           "--precision %s: expected a network without batch normalisation, "
-                           "found %s",
-                           f->text, opt->model->spec);
-    return DROVE_OK;
-}
-
 /* ---- the vector ---- */
 
 /* Only layers whose weights multiply examples have numbers. */
@@ -130,16 +113,11 @@ static double power_from(double least)
     return ldexp(1.0, significand == 0.5 ? exponent - 1 : exponent);
 }
 
-/* A step is divided by the unit. */
-static bool is_usable(double unit, double eta)
-{
-    const double factor = eta / unit;
-    return unit >= (double)FLT_MIN && unit <= (double)FLT_MAX && factor <= (double)FLT_MAX;
-}
-
 static drove_status check_unit(const drove_engine_shared *p, double unit, double own, double eta)
 {
-    if (is_usable(unit, eta)) return DROVE_OK;
+    const double factor = eta / unit; /* a step is divided by the unit */
+    if (unit >= (double)FLT_MIN && unit <= (double)FLT_MAX && factor <= (double)FLT_MAX)
+        return DROVE_OK;
     return drove__fail(
         DROVE_E_ARG,
         "--model-range: expected one whose unit, 2^-%u of it, is a normal float, and "
@@ -334,7 +312,15 @@ void drove__fixed_unpack(const drove_engine_shared *p, const uint32_t *words, fl
 static drove_status build(drove_engine_shared *p, const drove_prepare_options *opt)
 {
     DROVE_TRY(drove__fixed_parse(opt->precision, &p->format));
-    DROVE_TRY(check(opt, &p->format));
+    if (drove__storage_is_sparse(opt->data->storage))
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: expected dense data for a network, found sparse data",
+                           p->format.text);
+    if (opt->model->n_statistics > 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: expected a network without batch normalisation, "
+                           "found %s",
+                           p->format.text, opt->model->spec);
     if (p->format.in_bf16 && opt->model_range > 0.0)
         return drove__fail(DROVE_E_ARG, "--model-range: expected none for %s, found %g",
                            p->format.text, opt->model_range);

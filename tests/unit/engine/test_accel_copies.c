@@ -78,14 +78,16 @@ static void check(const accel_case *how, drove_device *device, unsigned without_
                                       .device = device};
     n_kept = 0;
     if (device->engine->create(&opt, &e) != DROVE_OK) fail_msg("%s", drove_error_text());
-    assert_kept(e->theta, has_copies, "parameters");
-    if (in_bytes) assert_kept(e->wide, has_copies, "examples as floats");
+    assert_kept(e->params.theta, has_copies, "parameters");
+    if (in_bytes) assert_kept(e->pass.wide, has_copies, "examples as floats");
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++)
         assert_kept(e->staging[i].device, has_copies && !in_bytes, "examples");
     for (size_t l = 0; l < model->n_layers; l++)
-        assert_kept(e->out[l], has_more && model->layer[l].ops == &drove__layer_dense, "outputs");
-    for (size_t i = 0; i < e->plan.n_deltas; i++) assert_kept(e->delta[i], has_more, "derivatives");
-    const unsigned n_more = has_more ? N_DENSE + (unsigned)e->plan.n_deltas : 0;
+        assert_kept(e->pass.out[l], has_more && model->layer[l].ops == &drove__layer_dense,
+                    "outputs");
+    for (size_t i = 0; i < e->pass.plan.n_deltas; i++)
+        assert_kept(e->pass.delta[i], has_more, "derivatives");
+    const unsigned n_more = has_more ? N_DENSE + (unsigned)e->pass.plan.n_deltas : 0;
     assert_int_equal(n_kept, has_copies ? (in_bytes ? 2 : 3) + n_more : 0);
     device->engine->destroy(e);
     drove__model_destroy(own);
