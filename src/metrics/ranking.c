@@ -51,16 +51,13 @@ static uint32_t half_bin(float p)
     return bits <= least ? 0 : (bits - least) >> 13;
 }
 
-static uint32_t probability_bin(float p)
-{
-    if (!(p > 0.0f)) return 0;
-    if (p >= 1.0f) return MOST_BINS - 1;
-    return p <= 0.5f ? half_bin(p) : MOST_BINS - 1 - half_bin(1.0f - p);
-}
-
 static size_t bin_of(const drove_ranking *r, float score)
 {
-    uint32_t bin = r->opt.is_probability ? probability_bin(score) : key_of(score) >> 16;
+    uint32_t bin = 0;
+    if (!r->opt.is_probability) bin = key_of(score) >> 16;
+    else if (score >= 1.0f) bin = MOST_BINS - 1;
+    else if (score > 0.5f) bin = MOST_BINS - 1 - half_bin(1.0f - score);
+    else if (score > 0.0f) bin = half_bin(score);
     return bin >> r->shift;
 }
 

@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Mean and sum of squares about it, updated row by row (West, Comm. ACM 1979); all: the weight of
- * all rows with this one. */
-static void add_target(drove_tally_values *v, double y, double weight, double all)
-{
-    double step = y - v->mean;
-    v->mean += step * weight / all;
-    v->deviation += weight * step * (y - v->mean);
-}
-
 void drove__tally_add_values(drove_tally *t, const drove_tally_rows *rows)
 {
     const size_t n = t->n_values;
@@ -31,7 +22,12 @@ void drove__tally_add_values(drove_tally *t, const drove_tally_rows *rows)
             v->absolute += weight * fabs(error);
             v->constant_squared += weight * constant_error * constant_error;
             v->constant_absolute += weight * fabs(constant_error);
-            if (weight > 0.0) add_target(v, y, weight, t->weight);
+            if (!(weight > 0.0)) continue;
+
+            /* Mean and sum of squares about it, updated row by row (West, Comm. ACM 1979). */
+            const double step = y - v->mean;
+            v->mean += step * weight / t->weight;
+            v->deviation += weight * step * (y - v->mean);
         }
     }
 }

@@ -31,19 +31,6 @@ double drove__report_utilisation(const drove_facts *f, const drove_group_facts *
 
 /* ---- JSON ---- */
 
-/* The last bucket counts as far as the run has reached it. */
-static json_t *timeline_json(const drove_timeline *t, uint64_t end_ns)
-{
-    json_t *list = json_array();
-    for (uint64_t i = 0; t->width_ns > 0 && i * t->width_ns < end_ns; i++) {
-        uint64_t width = t->width_ns;
-        if (i >= DROVE_TIMELINE_BUCKETS) break;
-        if ((i + 1) * width > end_ns) width = end_ns - i * t->width_ns;
-        drove__json_add(&list, json_real(fmin(1.0, ratio((double)t->busy_ns[i], (double)width))));
-    }
-    return json_pack("{s:f, s:o}", "width_s", (double)t->width_ns * 1e-9, "utilisation", list);
-}
-
 static json_t *text_or_null(const char *text)
 {
     return text != NULL ? json_string(text) : json_null();
@@ -74,7 +61,20 @@ json_t *drove__report_groups_json(const drove_facts *f)
                                           : json_pack("{s:f, s:f, s:f, s:f}", "copy_s", g->copy_s,
                                                       "compute_s", g->compute_s, "hidden_s",
                                                       g->hidden_s, "wait_s", g->wait_s));
-        drove__json_set(&object, "timeline", timeline_json(g->busy, f->train_ns));
+
+        /* The last bucket counts as far as the run has reached it. */
+        json_t *timeline = json_array();
+        const drove_timeline *line = g->busy;
+        const uint64_t n_buckets = line->width_ns > 0 ? DROVE_TIMELINE_BUCKETS : 0;
+        for (uint64_t k = 0; k < n_buckets && k * line->width_ns < f->train_ns; k++) {
+            const uint64_t rest = f->train_ns - k * line->width_ns;
+            const double width = (double)(rest < line->width_ns ? rest : line->width_ns);
+            drove__json_add(&timeline,
+                            json_real(fmin(1.0, ratio((double)line->busy_ns[k], width))));
+        }
+        drove__json_set(&object, "timeline",
+                        json_pack("{s:f, s:o}", "width_s", (double)line->width_ns * 1e-9,
+                                  "utilisation", timeline));
         json_t *history = json_array();
         for (size_t k = 0; k < g->n_history; k++) {
             const drove_batch_size *h = &g->history[k];

@@ -54,31 +54,6 @@ static json_t *workers_json(const drove_facts *f)
     return list;
 }
 
-static json_t *loader_json(const drove_loader_facts *l)
-{
-    if (!l->is_there) return json_null();
-    return json_pack("{s:i, s:o, s:o, s:o}", "threads", (int)l->n_threads, "busy_s",
-                     drove__json_real(l->busy_s), "exposed_s", drove__json_real(l->exposed_s),
-                     "hidden", drove__json_real(l->hidden));
-}
-
-static json_t *disk_json(const drove_disk_facts *d)
-{
-    if (!d->is_there) return json_null();
-    return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f}", "blocks", (json_int_t)d->n_blocks,
-                     "windows", (json_int_t)d->n_windows, "windows_read",
-                     (json_int_t)d->n_windows_read, "window_bytes", d->window_bytes, "read_bytes",
-                     d->read_bytes, "read_s", d->read_s, "wait_s", d->wait_s);
-}
-
-static json_t *partition_json(const drove_partition_facts *p)
-{
-    if (p->n == 0) return json_null();
-    return json_pack("{s:i, s:f, s:f, s:s, s:b, s:i}", "groups", (int)p->n, "copies_bytes",
-                     p->copies_bytes, "fast_bytes", p->fast_bytes, "fast_memory", p->fast_name,
-                     "fits", (int)p->fits, "suggested", (int)p->suggested);
-}
-
 static json_t *tuning_json(const drove_tuning_facts *t)
 {
     if (!t->is_there) return json_null();
@@ -171,8 +146,22 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     drove__json_set(&object, "updates_to", marks_json(f, MARK_UPDATES));
     drove__json_set(&object, "epochs_to", marks_json(f, MARK_EPOCHS));
     drove__json_set(&object, "options", drove__report_options_json(f));
-    drove__json_set(&object, "loader", loader_json(&f->loader));
-    drove__json_set(&object, "disk", disk_json(&f->disk));
+    const drove_loader_facts *l = &f->loader;
+    drove__json_set(&object, "loader",
+                    !l->is_there ? json_null()
+                                 : json_pack("{s:i, s:o, s:o, s:o}", "threads", (int)l->n_threads,
+                                             "busy_s", drove__json_real(l->busy_s), "exposed_s",
+                                             drove__json_real(l->exposed_s), "hidden",
+                                             drove__json_real(l->hidden)));
+    const drove_disk_facts *d = &f->disk;
+    drove__json_set(&object, "disk",
+                    !d->is_there
+                        ? json_null()
+                        : json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f}", "blocks",
+                                    (json_int_t)d->n_blocks, "windows", (json_int_t)d->n_windows,
+                                    "windows_read", (json_int_t)d->n_windows_read, "window_bytes",
+                                    d->window_bytes, "read_bytes", d->read_bytes, "read_s",
+                                    d->read_s, "wait_s", d->wait_s));
     drove__json_set(&object, "features",
                     f->features[0] != '\0' ? json_string(f->features) : json_null());
     drove__json_set(&object, "isa", json_string(f->isa));
@@ -200,7 +189,14 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     drove__json_set(&object, "clock", json_string(drove__report_clock(f)));
     drove__json_set(&object, "modelled_machine", drove__report_modelled_json(&f->modelled));
     drove__json_set(&object, "cluster", drove__report_cluster_json(f));
-    drove__json_set(&object, "partition", partition_json(&f->partition));
+    const drove_partition_facts *part = &f->partition;
+    drove__json_set(&object, "partition",
+                    part->n == 0
+                        ? json_null()
+                        : json_pack("{s:i, s:f, s:f, s:s, s:b, s:i}", "groups", (int)part->n,
+                                    "copies_bytes", part->copies_bytes, "fast_bytes",
+                                    part->fast_bytes, "fast_memory", part->fast_name, "fits",
+                                    (int)part->fits, "suggested", (int)part->suggested));
     drove__json_set(&object, "tuning", tuning_json(&f->tuning));
     drove__json_set(&object, "model_search", drove__report_search_json(&f->search));
     drove__json_set(&object, "strategy_choice", drove__report_strategy_json(&f->strategy_choice));

@@ -42,19 +42,6 @@ static void permute(drove_rng *rng, uint32_t *number, size_t n)
 
 /* ---- one column ---- */
 
-/* Features first .. first + n - 1 of every example from another one. */
-static void move_dense(const shuffler *s, size_t first, size_t n)
-{
-    const drove_storage *from = s->original->storage;
-    drove_storage *to = s->shuffled->storage;
-    const size_t width = from->n_features;
-    for (size_t i = 0; i < from->n_rows; i++) {
-        size_t there = s->from[i] * width + first, here = i * width + first;
-        if (from->x_u8 != NULL) memcpy(to->x_u8 + here, from->x_u8 + there, n);
-        else memcpy(to->x_f32 + here, from->x_f32 + there, n * sizeof *to->x_f32);
-    }
-}
-
 /* Numbers of an example whose features are in first .. end - 1; returns the place behind them. */
 static size_t move_part(const shuffler *s, size_t row, size_t first, size_t end, size_t at)
 {
@@ -69,25 +56,28 @@ static size_t move_part(const shuffler *s, size_t row, size_t first, size_t end,
     return at;
 }
 
-/* The same of sparse examples: the part before, the other's, the part behind. */
-static void move_sparse(const shuffler *s, size_t first, size_t n)
-{
-    const drove_storage *from = s->original->storage;
-    size_t at = 0;
-    for (size_t i = 0; i < from->n_rows; i++) {
-        s->shuffled->storage->row_start[i] = at;
-        at = move_part(s, i, 0, first, at);
-        at = move_part(s, s->from[i], first, first + n, at);
-        at = move_part(s, i, first + n, from->n_features, at);
-    }
-    s->shuffled->storage->row_start[from->n_rows] = at;
-}
-
+/* The column's features of every example from another one. */
 static void move(const shuffler *s, const drove_column *c)
 {
-    if (s->original->storage->x_kind == DROVE_X_CSR)
-        move_sparse(s, c->first_feature, c->n_features);
-    else move_dense(s, c->first_feature, c->n_features);
+    const drove_storage *from = s->original->storage;
+    drove_storage *to = s->shuffled->storage;
+    const size_t first = c->first_feature, n = c->n_features;
+    size_t at = 0;
+    for (size_t i = 0; i < from->n_rows; i++) {
+        const size_t there = s->from[i] * from->n_features + first;
+        const size_t here = i * from->n_features + first;
+        if (from->x_kind == DROVE_X_CSR) { /* the part before, the other's, the part behind */
+            to->row_start[i] = at;
+            at = move_part(s, i, 0, first, at);
+            at = move_part(s, s->from[i], first, first + n, at);
+            at = move_part(s, i, first + n, from->n_features, at);
+        } else if (from->x_u8 != NULL) {
+            memcpy(to->x_u8 + here, from->x_u8 + there, n);
+        } else {
+            memcpy(to->x_f32 + here, from->x_f32 + there, n * sizeof *to->x_f32);
+        }
+    }
+    if (from->x_kind == DROVE_X_CSR) to->row_start[from->n_rows] = at;
 }
 
 static drove_status measure_loss(const shuffler *s, double *loss)

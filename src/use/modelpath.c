@@ -77,22 +77,18 @@ bool drove__model_is_gone(const char *name, const char *activation)
     return status != DROVE_OK && status != DROVE_E_SHAPE && status != DROVE_E_NOMEM;
 }
 
-/* The folder of a search has that of its last run. */
-static bool has_best(const char *folder)
-{
-    char *best = drove__path_join(folder, "best");
-    bool has = best != NULL && drove__modelpath_is_run(best);
-    free(best);
-    return has;
-}
-
 drove_status drove_model_find(const char *path, char *into, size_t size)
 {
     DROVE_GIVEN(path);
     DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
     const char *name = is_folder(path) ? name_in(path) : "";
-    if (name == NULL && has_best(path))
+
+    /* The folder of a search has that of its best run. */
+    char *best = name == NULL ? drove__path_join(path, "best") : NULL;
+    const bool is_search = best != NULL && drove__modelpath_is_run(best);
+    free(best);
+    if (is_search)
         return drove__fail(DROVE_E_FILE,
                            "%s: expected a saved model or the folder of a run, found the folder of "
                            "a search: its model is %s/best",

@@ -235,23 +235,18 @@ static drove_status header_columns(const writer *w, drove_infer_text *to)
     return DROVE_OK;
 }
 
-static drove_status write_csv_header(writer *w)
-{
-    drove_infer_text text = {0};
-    drove_status status;
-    if ((status = header_columns(w, &text)) != DROVE_OK) goto fail;
-    if ((status = put_text(&text, "\n")) != DROVE_OK) goto fail;
-    status = write_bytes(w, text.bytes, text.n_bytes);
-fail:
-    free(text.bytes);
-    return status;
-}
-
+/* Of the formats that have one. */
 static drove_status write_header(writer *w)
 {
-    switch (w->what->format) {
-    case DROVE_PREDICT_CSV: return write_csv_header(w);
-    case DROVE_PREDICT_NPY: {
+    if (w->what->format == DROVE_PREDICT_CSV) {
+        drove_infer_text text = {0};
+        drove_status status = header_columns(w, &text);
+        if (status == DROVE_OK) status = put_text(&text, "\n");
+        if (status == DROVE_OK) status = write_bytes(w, text.bytes, text.n_bytes);
+        free(text.bytes);
+        return status;
+    }
+    if (w->what->format == DROVE_PREDICT_NPY) {
         const size_t shape[2] = {w->what->infer.data->n_rows, w->n_columns};
         char header[DROVE_NPY_HEADER_SIZE];
         const bool are_values = w->what->io.n_classes == 0;
@@ -259,31 +254,7 @@ static drove_status write_header(writer *w)
         return write_bytes(w, header,
                            drove__npy_header(are_values ? "<f8" : "<f4", rank, shape, header));
     }
-    case DROVE_PREDICT_LINES: break;
-    }
     return DROVE_OK;
-}
-
-static drove_status write_all(writer *w)
-{
-    drove_infer infer = w->what->infer;
-    infer.with_score = false;
-    infer.prepare = prepare;
-    infer.take = take;
-    infer.context = w;
-    const size_t n = w->what->io.n_classes;
-    if (n != 0) {
-        w->name = calloc(n, sizeof *w->name);
-        if (w->name == NULL) return drove__fail_nomem("class names", n * sizeof *w->name);
-        for (size_t k = 0; k < n; k++) {
-            w->name[k] = class_field(w, "", k);
-            if (w->name[k] == NULL) return drove__fail_nomem("class names", n * sizeof *w->name);
-        }
-    }
-    DROVE_TRY(write_header(w));
-    DROVE_TRY(drove__infer_run(&infer));
-    errno = 0;
-    return fflush(w->what->stream) == 0 ? DROVE_OK : fail_writing(w, errno);
 }
 
 drove_status drove__predictions_write(const drove_predictions *what)
@@ -296,8 +267,26 @@ drove_status drove__predictions_write(const drove_predictions *what)
                 .n_columns = is_pair ? 2 : model->n_outputs,
                 .has_label = has_classes,
                 .is_pair = is_pair};
-    drove_status status = write_all(&w);
-    for (size_t k = 0; w.name != NULL && k < what->io.n_classes; k++) free(w.name[k]);
+    drove_infer infer = what->infer;
+    infer.with_score = false;
+    infer.prepare = prepare;
+    infer.take = take;
+    infer.context = &w;
+    drove_status status = DROVE_OK;
+    const size_t n = what->io.n_classes;
+    if (n > 0) w.name = calloc(n, sizeof *w.name);
+    bool has_names = n == 0 || w.name != NULL;
+    for (size_t k = 0; has_names && k < n; k++) {
+        w.name[k] = class_field(&w, "", k);
+        has_names = w.name[k] != NULL;
+    }
+    if (!has_names) status = drove__fail_nomem("class names", n * sizeof *w.name);
+    if (status != DROVE_OK || (status = write_header(&w)) != DROVE_OK) goto end;
+    if ((status = drove__infer_run(&infer)) != DROVE_OK) goto end;
+    errno = 0;
+    if (fflush(what->stream) != 0) status = fail_writing(&w, errno);
+end:
+    for (size_t k = 0; w.name != NULL && k < n; k++) free(w.name[k]);
     free(w.name);
     return w.is_left ? DROVE_OK : status;
 }
