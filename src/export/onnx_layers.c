@@ -176,10 +176,10 @@ static value add_pool(const network *n, const drove_layer *l)
 static value add_lrn(const network *n, const drove_layer *l)
 {
     const char *y = drove__onnx_node(n->g, "LRN", as_image(n, l->bottom[0]), NULL, NULL);
-    drove__onnx_set_int(n->g, "size", (int64_t)l->opt.size);
-    drove__onnx_set_float(n->g, "alpha", l->opt.alpha);
-    drove__onnx_set_float(n->g, "beta", l->opt.beta);
-    drove__onnx_set_float(n->g, "bias", l->opt.kappa);
+    drove__onnx_set_int(n->g, "size", (int64_t)l->opt.lrn.size);
+    drove__onnx_set_float(n->g, "alpha", l->opt.lrn.alpha);
+    drove__onnx_set_float(n->g, "beta", l->opt.lrn.beta);
+    drove__onnx_set_float(n->g, "bias", l->opt.lrn.kappa);
     return (value){.name = y, .is_image = true};
 }
 

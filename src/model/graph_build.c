@@ -51,8 +51,8 @@ static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t
 
     /* Ensures that no product in a layer's `shape` overflows. */
     const drovek_window *v = &l->opt.window;
-    const size_t side[] = {v->kh, v->kw, v->sh,       v->sw,         v->ph,       v->pw,
-                           v->dh, v->dw, l->opt.size, l->opt.groups, l->opt.n_out};
+    const size_t side[] = {v->kh, v->kw, v->sh,           v->sw,         v->ph,       v->pw,
+                           v->dh, v->dw, l->opt.lrn.size, l->opt.groups, l->opt.n_out};
     size_t weights = l->opt.n_out != 0 ? l->opt.n_out : n_outputs > 0 ? n_outputs : 1;
     bool fits = true;
     for (size_t i = 0; i < sizeof side / sizeof side[0]; i++) fits = fits && side[i] <= MOST_SIDE;

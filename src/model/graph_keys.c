@@ -47,10 +47,10 @@ const drove_graph_key drove__graph_keys[] = {
     {"bias", DROVE_KEY_NO, AT(no_bias), 0, 0, WEIGHTED},
     {"global", DROVE_KEY_FLAG, AT(is_global), 0, 0, POOL},
     {"rounds_up", DROVE_KEY_FLAG, AT(rounds_up), 0, 0, POOL},
-    {"size", DROVE_KEY_COUNT, AT(size), 1, MOST_SIDE, LRN},
-    {"alpha", DROVE_KEY_REAL, AT(alpha), 0, 1e6, LRN},
-    {"beta", DROVE_KEY_REAL, AT(beta), 0, 100, LRN},
-    {"kappa", DROVE_KEY_REAL, AT(kappa), 1e-6, 1e6, LRN},
+    {"size", DROVE_KEY_COUNT, AT(lrn.size), 1, MOST_SIDE, LRN},
+    {"alpha", DROVE_KEY_REAL, AT(lrn.alpha), 0, 1e6, LRN},
+    {"beta", DROVE_KEY_REAL, AT(lrn.beta), 0, 100, LRN},
+    {"kappa", DROVE_KEY_REAL, AT(lrn.kappa), 1e-6, 1e6, LRN},
     {"ratio", DROVE_KEY_REAL, AT(ratio), 0, 0.99, DROPOUT},
     {"epsilon", DROVE_KEY_REAL, AT(epsilon), 1e-12, 1, BATCH_NORM},
     {"coefficients", DROVE_KEY_REALS, AT(coefficient), -1e6, 1e6, SUM},
@@ -100,10 +100,7 @@ drove_layer_options drove__graph_default_options(const drove_layer_ops *ops)
     o.window = (drovek_window){.kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
     switch (drove__graph_kind_bit(ops)) {
     case LRN: /* AlexNet's, except kappa, which is 2 there and 1 in Caffe */
-        o.size = 5;
-        o.alpha = 0.0001f;
-        o.beta = 0.75f;
-        o.kappa = 1.0f;
+        o.lrn = (drove_lrn){.size = 5, .alpha = 0.0001f, .beta = 0.75f, .kappa = 1.0f};
         break;
     case DROPOUT: o.ratio = 0.5f; break;
     case BATCH_NORM: o.epsilon = 1e-5f; break;

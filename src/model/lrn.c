@@ -13,7 +13,7 @@
 static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
                           size_t n_outputs)
 {
-    const drove_layer_options *o = &l->opt;
+    const drove_lrn *o = &l->opt.lrn;
     (void)n_bottoms, (void)n_outputs;
     if (o->size % 2 == 0)
         return drove__fail(DROVE_E_ARG, "expected an odd number of channels as size, found %zu",
@@ -34,10 +34,10 @@ static drovek_lrn settings(const drove_call *c)
     return (drovek_lrn){.c = l->in.c,
                         .hw = l->in.h * l->in.w,
                         .block = drove__block(c->format, l->in.c),
-                        .reach = (l->opt.size - 1) / 2,
-                        .factor = l->opt.alpha / (float)l->opt.size,
-                        .beta = l->opt.beta,
-                        .kappa = l->opt.kappa};
+                        .reach = (l->opt.lrn.size - 1) / 2,
+                        .factor = l->opt.lrn.alpha / (float)l->opt.lrn.size,
+                        .beta = l->opt.lrn.beta,
+                        .kappa = l->opt.lrn.kappa};
 }
 
 static void forward(const drove_call *c)

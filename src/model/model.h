@@ -58,20 +58,25 @@ typedef struct drove_floats {
     float *value;
 } drove_floats;
 
+/* Local response normalisation: (kappa + alpha / size * sum of squares) ^ beta. */
+typedef struct drove_lrn {
+    size_t size; /* channels summed over */
+    float  alpha, beta, kappa;
+} drove_lrn;
+
 /* Options of all kinds of layers; each kind uses its own part. */
 typedef struct drove_layer_options {
     size_t        n_out;  /* dense: units; convolution: channels; 0: as many as the data require */
     size_t        groups; /* convolution; 0 counts as 1 */
     drovek_window window; /* convolution, pooling; a size of 0 counts as 1 */
     bool          is_global; /* pooling: the window is the whole image */
-    bool   rounds_up; /* pooling: a last window may extend beyond the edge (Caffe), else not */
-    size_t size;      /* lrn: channels summed over */
-    float  alpha, beta, kappa; /* lrn: (kappa + alpha / size * sum of squares) ^ beta */
-    float  ratio;              /* dropout: part of the numbers set to 0 */
-    float  epsilon;            /* batch normalisation */
-    bool   no_bias;            /* dense, convolution */
-    float  coefficient[DROVE_LAYER_MOST_BOTTOMS]; /* sum, one for each bottom */
-    float  w_lr, b_lr; /* factors of the step size; 0 counts as 1; 1 unless a file says so */
+    bool      rounds_up; /* pooling: a last window may extend beyond the edge (Caffe), else not */
+    drove_lrn lrn;
+    float     ratio;                                 /* dropout: part of the numbers set to 0 */
+    float     epsilon;                               /* batch normalisation */
+    bool      no_bias;                               /* dense, convolution */
+    float     coefficient[DROVE_LAYER_MOST_BOTTOMS]; /* sum, one for each bottom */
+    float     w_lr, b_lr; /* factors of the step size; 0 counts as 1; 1 unless a file says so */
     drove_filler w_filler, b_filler;
     size_t       height, width;  /* reshape, with n_out channels; n_out 0: all numbers, a vector */
     drove_floats offset, factor; /* scale: none, 1, one a channel, or one a number, [c][h][w] */

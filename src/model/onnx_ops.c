@@ -272,10 +272,7 @@ static drove_status read_lrn(drove_onnx_reader *r, const drove_onnx_node *n)
     if (n->n_inputs > 0 && n->input[0].rank > 0 && n->input[0].rank != 4)
         return drove__onnx_fail(r, n, "expected an image as its input");
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_lrn, NULL, &node));
-    node->opt.size = (size_t)size;
-    node->opt.alpha = alpha;
-    node->opt.beta = beta;
-    node->opt.kappa = bias;
+    node->opt.lrn = (drove_lrn){.size = (size_t)size, .alpha = alpha, .beta = beta, .kappa = bias};
     return DROVE_OK;
 }
 

@@ -230,7 +230,7 @@ static drove_status read_pooling(drove_caffe *c, const drove_caffe_layer *l, dro
 static drove_status read_lrn(drove_caffe *c, const drove_caffe_layer *l, drove_node *node)
 {
     static const char *const across[] = {"ACROSS_CHANNELS", "0", NULL};
-    drove_layer_options *o = &node->opt;
+    drove_lrn *o = &node->opt.lrn;
     drove_message *m;
     o->alpha = 1.0f; /* Caffe's defaults */
     o->size = 5;

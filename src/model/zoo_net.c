@@ -82,10 +82,7 @@ drove_node *drove__zoo_dense(drove_net *net, const char *name, const char *botto
 void drove__zoo_lrn(drove_net *net, const char *name, size_t size, float alpha, float beta)
 {
     drove_node *node = drove__zoo_add(net, &drove__layer_lrn, name, NULL);
-    node->opt.size = size;
-    node->opt.alpha = alpha;
-    node->opt.beta = beta;
-    node->opt.kappa = 1.0f;
+    node->opt.lrn = (drove_lrn){.size = size, .alpha = alpha, .beta = beta, .kappa = 1.0f};
 }
 
 void drove__zoo_dropout(drove_net *net, const char *name, float ratio)

@@ -21,10 +21,10 @@ static drove_numbers lrn_numbers(const drove_engine *e, const drove_layer *y)
     drove_numbers k = drove__accel_numbers(y);
     k.rows = (unsigned)places_of(e, y);
     k.cols = (unsigned)y->in.c;
-    k.kh = (unsigned)y->opt.size;
-    k.scale = y->opt.alpha / (float)y->opt.size;
-    k.beta = y->opt.beta;
-    k.kappa = y->opt.kappa;
+    k.kh = (unsigned)y->opt.lrn.size;
+    k.scale = y->opt.lrn.alpha / (float)y->opt.lrn.size;
+    k.beta = y->opt.lrn.beta;
+    k.kappa = y->opt.lrn.kappa;
     return k;
 }
 

@@ -109,10 +109,7 @@ static void build_average_pool(drove_graph *g)
 static void lrn(drove_graph *g, const char *name, size_t size, float alpha, float beta, float kappa)
 {
     drove_node *n = add(g, &drove__layer_lrn, name, NULL);
-    n->opt.size = size;
-    n->opt.alpha = alpha;
-    n->opt.beta = beta;
-    n->opt.kappa = kappa;
+    n->opt.lrn = (drove_lrn){.size = size, .alpha = alpha, .beta = beta, .kappa = kappa};
 }
 
 static void build_lrn(drove_graph *g)
@@ -203,9 +200,9 @@ static void build_readers(drove_graph *g)
     window(add(g, &drove__layer_max_pool, "max", "one"), 3, 1, 1);
     window(add(g, &drove__layer_average_pool, "mean", "one"), 3, 1, 1);
     drove_node *n = add(g, &drove__layer_lrn, "lrn", "one");
-    n->opt.size = 3;
-    n->opt.alpha = n->opt.beta = 0.5f;
-    n->opt.kappa = 1.0f;
+    n->opt.lrn.size = 3;
+    n->opt.lrn.alpha = n->opt.lrn.beta = 0.5f;
+    n->opt.lrn.kappa = 1.0f;
     add(g, &drove__layer_activation, "tanh", "one")->act = DROVEK_TANH;
     add(g, &drove__layer_batch_norm, "norm", "one")->opt.epsilon = 1e-3f;
     add(g, &drove__layer_dropout, "some", "one")->opt.ratio = 0.3f;

@@ -80,7 +80,7 @@ TEST(every_word_is_read)
     assert_string_equal(c->opt.w_filler.kind, "normal");
     assert_true(c->opt.w_filler.value == 0.02f);
     assert_true(g.node[1].opt.epsilon == 0.001f);
-    assert_true(g.node[2].opt.size == 3 && g.node[2].opt.kappa == 2.0f);
+    assert_true(g.node[2].opt.lrn.size == 3 && g.node[2].opt.lrn.kappa == 2.0f);
     assert_true(g.node[3].opt.rounds_up);
     assert_string_equal(g.node[3].top, "pooled");
     assert_true(g.node[4].opt.ratio == 0.99f);

@@ -71,7 +71,7 @@ static void average64(const drove_layer *l, const drove_shape *s, double *const 
 static void lrn64(const drove_layer *l, const drove_shape *s, double *const *x, const double *theta,
                   double *y)
 {
-    const long half = (long)l->opt.size / 2, channels = (long)s->c;
+    const long half = (long)l->opt.lrn.size / 2, channels = (long)s->c;
     (void)theta;
     for (size_t i = 0; i < ROWS * l->n_out; i++) {
         long c = (long)(i % s->c);
@@ -81,8 +81,8 @@ static void lrn64(const drove_layer *l, const drove_shape *s, double *const *x, 
             double v = x[0][i - (size_t)c + (size_t)j];
             sum += v * v;
         }
-        double scale = l->opt.kappa + l->opt.alpha / (double)l->opt.size * sum;
-        y[i] = x[0][i] / pow(scale, l->opt.beta);
+        double scale = l->opt.lrn.kappa + l->opt.lrn.alpha / (double)l->opt.lrn.size * sum;
+        y[i] = x[0][i] / pow(scale, l->opt.lrn.beta);
     }
 }
 
@@ -264,13 +264,16 @@ static const kind kinds[] = {
     {"average global", ONE(average_pool, IMAGE(64, 7, 6), .opt = {.is_global = true}), false,
      average64},
     {"lrn 5",
-     ONE(lrn, IMAGE(96, 3, 5), .opt = {.size = 5, .alpha = 2.0f, .beta = 0.75f, .kappa = 1.0f}),
+     ONE(lrn, IMAGE(96, 3, 5),
+         .opt = {.lrn = {.size = 5, .alpha = 2.0f, .beta = 0.75f, .kappa = 1.0f}}),
      false, lrn64},
     {"lrn 3",
-     ONE(lrn, IMAGE(16, 3, 5), .opt = {.size = 3, .alpha = 1.0f, .beta = 0.5f, .kappa = 2.0f}),
+     ONE(lrn, IMAGE(16, 3, 5),
+         .opt = {.lrn = {.size = 3, .alpha = 1.0f, .beta = 0.5f, .kappa = 2.0f}}),
      false, lrn64},
     {"lrn of 5 channels",
-     ONE(lrn, IMAGE(5, 7, 5), .opt = {.size = 5, .alpha = 1.0f, .beta = 0.75f, .kappa = 1.0f}),
+     ONE(lrn, IMAGE(5, 7, 5),
+         .opt = {.lrn = {.size = 5, .alpha = 1.0f, .beta = 0.75f, .kappa = 1.0f}}),
      false, lrn64},
     {"dropout", ONE(dropout, IMAGE(32, 5, 3), .opt = {.ratio = 0.4f}), false, dropout64},
     {"dropout of a vector", ONE(dropout, IMAGE(77, 1, 1), .opt = {.ratio = 0.5f}), false,

@@ -88,9 +88,9 @@ TEST(test_refusals)
     o = (one_layer_options){.ops = &drove__layer_lrn,
                             .n_bottoms = 1,
                             .bottom = {{3, 4, 5}},
-                            .opt = {.size = 4, .alpha = 1, .beta = 1, .kappa = 1}};
+                            .opt = {.lrn = {.size = 4, .alpha = 1, .beta = 1, .kappa = 1}}};
     expect_refusal(&o, DROVE_E_ARG, "odd number of channels as size, found 4");
-    o.opt.size = 5, o.opt.kappa = 0;
+    o.opt.lrn.size = 5, o.opt.lrn.kappa = 0;
     expect_refusal(&o, DROVE_E_ARG, "kappa above 0");
     o = (one_layer_options){.ops = &drove__layer_dropout,
                             .n_bottoms = 1,
@@ -138,7 +138,7 @@ TEST(test_channels_that_do_not_fit)
 {
     const drove_shape bottom[2] = {{SIZE_MAX / 64 - 1, 1, 1}, {1, 1, 1}};
     drove_shape more[2] = {bottom[0], {2, 1, 1}};
-    drove_layer l = {.opt = {.size = 0}};
+    drove_layer l = {.opt = {.n_out = 0}};
     const drove_shape alone[2] = {{3, 4, 5}, {0, 0, 0}};
     assert_int_equal(drove__layer_concat.shape(&l, alone, 1, 1), DROVE_OK);
     assert_true(l.out.c == 3 && l.out.h == 4 && l.out.w == 5 && l.n_in == 60 && l.n_out == 60);

@@ -267,15 +267,16 @@ TEST(normalisations_keep_their_numbers)
     begin_lrn(5, 2, 3, 4);
     drove_graph g = onnx_accepted();
     is_node(&g, 0, &drove__layer_lrn, "lrn1", "data");
-    assert_int_equal(g.node[0].opt.size, 5);
-    assert_true(g.node[0].opt.alpha == 2 && g.node[0].opt.beta == 3 && g.node[0].opt.kappa == 4);
+    assert_int_equal(g.node[0].opt.lrn.size, 5);
+    assert_true(g.node[0].opt.lrn.alpha == 2 && g.node[0].opt.lrn.beta == 3 &&
+                g.node[0].opt.lrn.kappa == 4);
     drove__graph_fini(&g);
     onnx_begin();
     onnx_node("LRN", "x", "out");
     onnx_int("size", 3);
     g = onnx_accepted(); /* ONNX's defaults */
-    assert_true(g.node[0].opt.alpha == 1e-4f && g.node[0].opt.beta == 0.75f &&
-                g.node[0].opt.kappa == 1);
+    assert_true(g.node[0].opt.lrn.alpha == 1e-4f && g.node[0].opt.lrn.beta == 0.75f &&
+                g.node[0].opt.lrn.kappa == 1);
     drove__graph_fini(&g);
     static const struct {
         int size;
