@@ -191,13 +191,14 @@ static void make_fixed(bench *b, unsigned which, size_t n_batch)
     drove_engine_options opt = {
         .model = b->model, .kernels = &b->kernels, .data = b->data, .max_rows = n_batch};
     set_factors(b, which);
-    check(drove__engine_fixed.prepare(&prepare, &b->shared[which]));
+    check(drove__engine_fixed.typed->prepare(&prepare, &b->shared[which]));
     opt.shared = b->shared[which];
     if (fixed[which].by_adam) make_adam(b, &b->adam[which]);
     if (fixed[which].by_adam) opt.rule = &b->adam[which].rule;
     check(drove__engine_fixed.create(&opt, &b->fixed[which]));
-    b->words[which] = zeroed(drove__engine_fixed.n_words(opt.shared), sizeof *b->words[which]);
-    drove__engine_fixed.pack(opt.shared, NULL, b->theta, b->words[which]);
+    b->words[which] =
+        zeroed(drove__engine_fixed.typed->n_words(opt.shared), sizeof *b->words[which]);
+    drove__engine_fixed.typed->pack(opt.shared, NULL, b->theta, b->words[which]);
     b->model->factors = DROVEK_FACTORS_F32;
 }
 
@@ -234,7 +235,7 @@ static void free_batch_size(bench *b)
     drove__engine_host.destroy(b->bf16);
     for (unsigned f = 0; f < N_FIXED; f++) {
         drove__engine_fixed.destroy(b->fixed[f]);
-        drove__engine_fixed.dismiss(b->shared[f]);
+        drove__engine_fixed.typed->dismiss(b->shared[f]);
         drove__free(b->words[f]);
         if (fixed[f].by_adam) free_adam(&b->adam[f]);
     }

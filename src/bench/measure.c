@@ -321,14 +321,14 @@ static drove_status prepare_pool(pool *c)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "--precision %s: expected no C, as these threads share one model",
                            opt.precision);
-    DROVE_TRY(drove__engine_linear.prepare(&opt, &c->shared));
+    DROVE_TRY(drove__engine_linear.typed->prepare(&opt, &c->shared));
 
     /* the strategy, which begins with a model of zeros */
     drove_optim_options optim = {.rule = "sgd",
                                  .schedule = "constant",
                                  .lr = eta,
                                  .state = DROVE_STATE_SHARED,
-                                 .n_params = drove__engine_linear.n_words(c->shared),
+                                 .n_params = drove__engine_linear.typed->n_words(c->shared),
                                  .n_workers = o->n_threads,
                                  .kernels = o->kernels};
     DROVE_TRY(drove__optim_create(&optim, &c->optim));
@@ -337,7 +337,7 @@ static drove_status prepare_pool(pool *c)
                                      .topo = o->topo,
                                      .place = c->place,
                                      .seed = 1,
-                                     .layout = drove__engine_linear.layout(c->shared),
+                                     .layout = drove__engine_linear.typed->layout(c->shared),
                                      .optim = c->optim};
     uint32_t *words = drove__alloc(optim.n_params, sizeof *words);
     if (words == NULL) return drove__fail_nomem("a model", optim.n_params * sizeof *words);
@@ -394,7 +394,7 @@ drove_status drove__measure(const drove_measure_data *data, const drove_measure_
     drove__free(c->member);
     drove__sync_destroy(c->sync);
     drove__optim_destroy(c->optim);
-    drove__engine_linear.dismiss(c->shared);
+    drove__engine_linear.typed->dismiss(c->shared);
     drove__model_destroy(c->model);
     free(c->place);
     drove__free(c);

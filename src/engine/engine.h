@@ -183,9 +183,9 @@ typedef struct drove_steps {        /* made by one call of steps */
 
 /* Capabilities beyond begin and finish.  The runner asks for these, never for a name.
  *   FUSED      steps: plain SGD straight into shared floats, without a gradient vector
- *   TYPED      the shared parameters are words in the engine's own number format: prepare ...
- *              follow; steps goes straight into them; there are no gradients
- *   RESIDENT   keeps parameters of its own, takes sums, updates itself: set_params ... copies
+ *   TYPED      the shared parameters are words in the engine's own number format: the table typed;
+ *              steps goes straight into them; there are no gradients
+ *   RESIDENT   keeps parameters of its own, takes sums, updates itself: the table resident
  *   TEAM       n_threads of the options may be above 1
  *   STATISTICS batch normalisation's population statistics
  *   RULES      TYPED: steps by any rule of the options, not by plain SGD alone */
@@ -197,6 +197,50 @@ enum {
     DROVE_ENGINE_STATISTICS = 1u << 4,
     DROVE_ENGINE_RULES = 1u << 5,
 };
+
+/* RESIDENT: a device keeps parameters of its own, takes sums and updates itself.
+ *
+ *     set_params;  then for each batch:  begin (theta NULL);  part, give ... ;  finish
+ *
+ * Gradients come down behind each layer's backward and sums go up on a queue of their own, both
+ * while backward goes on.  Batches at a caller's theta may come in between, and leave the
+ * device's parameters alone.  Further errors: DROVE_E_UNSUPPORTED (a rule it does not have),
+ * DROVE_E_NOMEM. */
+typedef struct drove_resident_ops {
+    /* vector[n_params (1 + n_state)]: theta, then the rule's state; has been read on return. */
+    drove_status (*set_params)(drove_engine *e, const drove_device_rule *rule, const float *vector);
+    /* The same back, behind every update that was begun. */
+    drove_status (*get_params)(drove_engine *e, float *vector);
+    /* Begins to copy sum[length] to the slice of the gradient at offset; sum is left alone until
+     * finish has returned. */
+    drove_status (*give)(drove_engine *e, size_t offset, size_t length, const float *sum);
+    /* Calls tell for each slice's copy of the batch that was finished last, down and up.  NULL: not
+     * offered. */
+    drove_status (*copies)(drove_engine *e, drove_device_copy_fn *tell, void *context);
+} drove_resident_ops;
+
+/* TYPED: the shared parameters are words in the engine's own number format. */
+typedef struct drove_typed_ops {
+    /* Once a run, before any engine is made.  Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED,
+     * DROVE_E_DATA, DROVE_E_SHAPE, DROVE_E_NOMEM. */
+    drove_status (*prepare)(const drove_prepare_options *opt, drove_engine_shared **out);
+    void (*dismiss)(drove_engine_shared *shared); /* NULL accepted */
+    size_t (*n_words)(const drove_engine_shared *shared);
+    const drove_layout *(*layout)(const drove_engine_shared *shared);
+    /* rng: rounds without bias, where the run does; NULL: to the nearest. */
+    void (*pack)(const drove_engine_shared *shared, drove_rng *rng, const float *theta,
+                 uint32_t *words);
+    void (*unpack)(const drove_engine_shared *shared, const uint32_t *words, float *theta);
+    void (*facts)(const drove_engine_shared *shared, drove_engine_facts *out);
+    /* Applies the updates that this engine still owes the shared words, before its worker parks. */
+    void (*settle)(drove_engine *e, uint32_t *words);
+    /* The range that a saved run had found, before any step; ignored by floats.  Errors:
+     * DROVE_E_ARG. */
+    drove_status (*set_range)(drove_engine_shared *shared, double range);
+    /* Rows are numbers of these data from now on: quantised like those of prepare, and other rows
+     * whenever no batch of them is computed.  Before any engine is made; the data outlive it. */
+    drove_status (*follow)(drove_engine_shared *shared, const drove_data *data);
+} drove_typed_ops;
 
 /* The protocol, one batch at a time on the thread that owns the engine:
  *
@@ -257,45 +301,8 @@ typedef struct drove_engine_ops {
     drove_status (*statistics)(drove_engine *e, const float *theta, const drove_batch *batch,
                                float share, float *into);
 
-    /* ---- RESIDENT ----
-     *
-     *     set_params;  then for each batch:  begin (theta NULL);  part, give ... ;  finish
-     *
-     * Gradients come down behind each layer's backward and sums go up on a queue of their own, both
-     * while backward goes on.  Batches at a caller's theta may come in between, and leave the
-     * device's parameters alone.  Further errors: DROVE_E_UNSUPPORTED (a rule it does not have),
-     * DROVE_E_NOMEM. */
-    /* vector[n_params (1 + n_state)]: theta, then the rule's state; has been read on return. */
-    drove_status (*set_params)(drove_engine *e, const drove_device_rule *rule, const float *vector);
-    /* The same back, behind every update that was begun. */
-    drove_status (*get_params)(drove_engine *e, float *vector);
-    /* Begins to copy sum[length] to the slice of the gradient at offset; sum is left alone until
-     * finish has returned. */
-    drove_status (*give)(drove_engine *e, size_t offset, size_t length, const float *sum);
-    /* Calls tell for each slice's copy of the batch that was finished last, down and up.  NULL: not
-     * offered. */
-    drove_status (*copies)(drove_engine *e, drove_device_copy_fn *tell, void *context);
-
-    /* ---- TYPED ---- */
-    /* Once a run, before any engine is made.  Errors: DROVE_E_ARG, DROVE_E_UNSUPPORTED,
-     * DROVE_E_DATA, DROVE_E_SHAPE, DROVE_E_NOMEM. */
-    drove_status (*prepare)(const drove_prepare_options *opt, drove_engine_shared **out);
-    void (*dismiss)(drove_engine_shared *shared); /* NULL accepted */
-    size_t (*n_words)(const drove_engine_shared *shared);
-    const drove_layout *(*layout)(const drove_engine_shared *shared);
-    /* rng: rounds without bias, where the run does; NULL: to the nearest. */
-    void (*pack)(const drove_engine_shared *shared, drove_rng *rng, const float *theta,
-                 uint32_t *words);
-    void (*unpack)(const drove_engine_shared *shared, const uint32_t *words, float *theta);
-    void (*facts)(const drove_engine_shared *shared, drove_engine_facts *out);
-    /* Applies the updates that this engine still owes the shared words, before its worker parks. */
-    void (*settle)(drove_engine *e, uint32_t *words);
-    /* The range that a saved run had found, before any step; ignored by floats.  Errors:
-     * DROVE_E_ARG. */
-    drove_status (*set_range)(drove_engine_shared *shared, double range);
-    /* Rows are numbers of these data from now on: quantised like those of prepare, and other rows
-     * whenever no batch of them is computed.  Before any engine is made; the data outlive it. */
-    drove_status (*follow)(drove_engine_shared *shared, const drove_data *data);
+    const drove_resident_ops *resident; /* NULL: not RESIDENT */
+    const drove_typed_ops    *typed;    /* NULL: not TYPED */
 } drove_engine_ops;
 
 /* A batch at once: begin, then finish, which delivers all slices. */

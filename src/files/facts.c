@@ -418,7 +418,7 @@ static drove_status fill_end(const drove_run *run, drove_facts *f)
     if (run->problem.model->factors == DROVEK_FACTORS_BF16)
         f->precision = (drove_precision_facts){.is_there = true, .name = "bf16"};
     if (run->workers.loop->shared != NULL) {
-        run->workers.loop->core_ops->facts(run->workers.loop->shared, &engine);
+        run->workers.loop->core_ops->typed->facts(run->workers.loop->shared, &engine);
         f->precision = (drove_precision_facts){.is_there = true,
                                                .is_words = true,
                                                .model_range = engine.model_range,

@@ -260,7 +260,7 @@ static drove_status write_state(drove_run *run, const char *path, drove_tensor *
         append(&meta, "graph", run->problem.model->graph_text);
     if (run->workers.loop->shared != NULL) {
         drove_engine_facts facts;
-        run->workers.loop->core_ops->facts(run->workers.loop->shared, &facts);
+        run->workers.loop->core_ops->typed->facts(run->workers.loop->shared, &facts);
         snprintf(range, sizeof range, "%.17g", facts.model_range);
         append(&meta, "found_range", range);
     }
@@ -575,7 +575,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
         if (text == NULL)
             return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
         DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
-        DROVE_TRY(run->workers.loop->core_ops->set_range(run->workers.loop->shared, range));
+        DROVE_TRY(run->workers.loop->core_ops->typed->set_range(run->workers.loop->shared, range));
     }
     atomic_store(&run->workers.loop->source->next, counters[0]);
     run->state.standing.train_ns = counters[2];

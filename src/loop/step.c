@@ -205,8 +205,8 @@ static drove_status set_params(drove_worker *w)
                                          .weight_decay = o->weight_decay,
                                          .clip = o->clip};
     drove_sync *s = w->loop->sync;
-    DROVE_TRY(
-        w->engine_ops->set_params(w->engine, &of_device, s->ops->replicas->vector(s, w->index)));
+    DROVE_TRY(w->engine_ops->resident->set_params(w->engine, &of_device,
+                                                  s->ops->replicas->vector(s, w->index)));
     w->has_params = true;
     return DROVE_OK;
 }
@@ -218,7 +218,8 @@ static drove_status give_sums(drove_worker *w, bool waits, size_t *n_given)
     const size_t n = w->loop->slices.n;
     drove_sum sum;
     while (*n_given < n && s->ops->slices->next_sum(s, w->index, waits, &sum)) {
-        DROVE_TRY(w->engine_ops->give(w->engine, sum.offset, sum.length, sum.value + sum.offset));
+        DROVE_TRY(w->engine_ops->resident->give(w->engine, sum.offset, sum.length,
+                                                sum.value + sum.offset));
         ++*n_given;
         waits = false;
     }
@@ -438,9 +439,9 @@ drove_status drove__step_end(drove_worker *w, drove_step_hand *h)
     drove_publish_info info = {0};
     DROVE_TRY(publish(w, &h->task, &h->step, h->done.score.loss, &info));
     h->t[4] = now(w);
-    if (w->is_resident && w->engine_ops->copies != NULL) {
+    if (w->is_resident && w->engine_ops->resident->copies != NULL) {
         noting copies = {.w = w, .iteration = h->view.version};
-        DROVE_TRY(w->engine_ops->copies(w->engine, note_copy, &copies));
+        DROVE_TRY(w->engine_ops->resident->copies(w->engine, note_copy, &copies));
     }
     note_passes(&h->slicing, &h->done.times, h->t[1], h->t[2]);
     add_times(w, h, &info);
@@ -496,11 +497,11 @@ drove_status drove__step_settle(drove_worker *w)
     drove_sync *s = loop->sync;
     if (loop->shared != NULL) {
         const drove_params live = s->live->begin(s, w->index);
-        w->engine_ops->settle(w->engine, live.words);
+        w->engine_ops->typed->settle(w->engine, live.words);
         const drove_recorded settled = {.order = give_back(w), .is_settling = true};
         if (loop->recording != NULL && settled.order != DROVE_NO_ORDER)
             drove__recording_step(loop->recording, w->index, &settled);
     }
     if (!w->is_resident || !w->has_params || atomic_load(&loop->halted)) return DROVE_OK;
-    return w->engine_ops->get_params(w->engine, s->ops->replicas->vector(s, w->index));
+    return w->engine_ops->resident->get_params(w->engine, s->ops->replicas->vector(s, w->index));
 }

@@ -122,7 +122,7 @@ drove_status drove__run_prepare_precision(const drove_config *config, const drov
                                  .by_rule = strcmp(config->method.rule, "sgd") != 0,
                                  .reorder = drove__run_order(config, workers) == DROVE_ORDER_BLOCKS,
                                  .hints = config->machine.hints};
-    return loop->core_ops->prepare(&opt, &loop->shared);
+    return loop->core_ops->typed->prepare(&opt, &loop->shared);
 }
 
 /* The transport of workers that exchange parameters. */
@@ -169,7 +169,7 @@ static drove_status setup_spans(const drove_config *config, const drove_workers 
 static void unpack(void *context, const uint32_t *words, float *theta)
 {
     const drove_loop *loop = context;
-    loop->core_ops->unpack(loop->shared, words, theta);
+    loop->core_ops->typed->unpack(loop->shared, words, theta);
 }
 
 static void pack(void *context, unsigned worker, uint64_t number, const float *theta,
@@ -180,7 +180,7 @@ static void pack(void *context, unsigned worker, uint64_t number, const float *t
     bool is_exact = worker == DROVE_SYNC_SHARED;
     if (!is_exact)
         drove__rng_seed(&rng, loop->seed, DROVE_RNG_MERGE, number * DROVE_MOST_THREADS + worker);
-    loop->core_ops->pack(loop->shared, is_exact ? NULL : &rng, theta, words);
+    loop->core_ops->typed->pack(loop->shared, is_exact ? NULL : &rng, theta, words);
 }
 
 static drove_status create_strategy(const drove_config *config, const drove_problem *problem,
@@ -213,9 +213,9 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
         return drove__fail_nomem("the model's parameters", workers->optim->n * 4);
     const drove_sync_convert convert = {
         .n_floats = problem->model->n_params, .unpack = unpack, .pack = pack, .context = loop};
-    loop->core_ops->pack(loop->shared, NULL, theta, start.words);
+    loop->core_ops->typed->pack(loop->shared, NULL, theta, start.words);
     opt.convert = &convert;
-    opt.layout = loop->core_ops->layout(loop->shared);
+    opt.layout = loop->core_ops->typed->layout(loop->shared);
     drove_status status = drove__sync_create(workers->plan.ops, &opt, &start, &loop->sync);
     drove__free(start.words);
     DROVE_TRY(status);
@@ -432,7 +432,7 @@ static drove_status setup_objects(drove_run *run, const float *theta)
     DROVE_TRY(drove__run_prepare_precision(&run->config, &run->problem, &run->workers, theta));
     /* Prepared from a sample, trained on the windows of data on disk. */
     if (run->problem.stream != NULL && loop->shared != NULL)
-        DROVE_TRY(loop->core_ops->follow(loop->shared, loop->train));
+        DROVE_TRY(loop->core_ops->typed->follow(loop->shared, loop->train));
     /* The parameters, if they differ from the strategy's vector: as floats, or with statistics. */
     const size_t n = run->problem.model->n_params;
     if (loop->shared != NULL || run->problem.model->n_statistics != 0) {
@@ -452,7 +452,7 @@ static drove_status setup_objects(drove_run *run, const float *theta)
         .clip = run->config.method.clip,
         .state = run->config.method.rule_state == DROVE_RULE_STATE_WORKER ? DROVE_STATE_WORKER
                                                                           : DROVE_STATE_SHARED,
-        .n_params = own ? loop->core_ops->n_words(loop->shared) : n_theta,
+        .n_params = own ? loop->core_ops->typed->n_words(loop->shared) : n_theta,
         .n_theta = n_theta,
         .n_workers = run->workers.plan.n_workers,
         .kernels = &run->workers.kernels,
@@ -532,7 +532,8 @@ void drove__run_teardown(drove_run *run, drove_status status)
     free(loop->slices.slice);
     free(loop->slices.of_layer);
     free(loop->slices.layer);
-    if (loop->shared != NULL && !run->workers.borrows_shared) loop->core_ops->dismiss(loop->shared);
+    if (loop->shared != NULL && !run->workers.borrows_shared)
+        loop->core_ops->typed->dismiss(loop->shared);
     drove__replay_close(&run->workers);
     drove__virtual_destroy(run->workers.loop->on);
     drove__free(run->workers.loop);

@@ -96,7 +96,7 @@ drove_status drove__run_theta(const drove_problem *problem, const drove_workers 
     *out = state->theta != NULL ? state->theta : at.theta;
     if (state->theta == NULL || state->theta_is_current) return DROVE_OK;
     const bool has_statistics = problem->is_given && atomic_load(&loop->sync->published) == 0;
-    if (at.words != NULL) loop->core_ops->unpack(loop->shared, at.words, state->theta);
+    if (at.words != NULL) loop->core_ops->typed->unpack(loop->shared, at.words, state->theta);
     else if (has_statistics)
         memcpy(state->theta, at.theta, problem->model->n_params * sizeof *at.theta);
     else DROVE_TRY(drove__population_run(loop, at.theta));

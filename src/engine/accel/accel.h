@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 /* Grows with each change of the tables below: a module of another drove is refused. */
-enum { DROVE_ACCEL_VERSION = 9, DROVE_ACCEL_TEXT_SIZE = 128 };
+enum { DROVE_ACCEL_VERSION = 10, DROVE_ACCEL_TEXT_SIZE = 128 };
 
 typedef struct drove_accel          drove_accel;          /* an opened device */
 typedef struct drove_accel_buffer   drove_accel_buffer;   /* memory of a device */
@@ -120,6 +120,51 @@ typedef enum drove_accel_conv_part {
     DROVE_ACCEL_CONV_PARTS
 } drove_accel_conv_part;
 
+/* Copies of buffers in bf16, so that a number is rounded once and not for each product. */
+typedef struct drove_accel_bf16_ops {
+    /* From now on (keeps false: no longer) the buffer has a copy, which products that round to bf16
+     * read in place of making one.  write, bias_act and act_grad keep the copy of what they put
+     * there; after all else that writes the buffer narrow is due, of n numbers, before a product
+     * reads them. */
+    drove_status (*keep)(drove_accel *a, drove_accel_buffer *buffer, bool keeps);
+    drove_status (*narrow)(drove_accel_queue *q, drove_accel_view view, size_t n);
+} drove_accel_bf16_ops;
+
+/* Many small operations begun as one. */
+typedef struct drove_accel_sequence_ops {
+    /* What is put on q from now on is kept and not carried out, until end gives it as *out: copies,
+     * operations, and events.  Another queue of the device joins when it follows an event that was
+     * recorded meanwhile; before end q has to follow an event behind all that each of them was
+     * given.  Events from before must not be followed meanwhile, and nothing is waited for.  The
+     * same operations must have been carried out on q before, so that nothing has to be allocated.
+     * The events happen anew at each run, and belong to the sequence: they may be waited for, asked
+     * for and followed behind a run, and are given back after destroy.
+     * Errors: also DROVE_E_UNSUPPORTED, after which everything is as if it had not been begun; end
+     * is due where begin went well, also after an error in between. */
+    drove_status (*begin)(drove_accel_queue *q);
+    drove_status (*end)(drove_accel_queue *q, drove_accel_sequence **out);
+    /* Puts all of it on q, with the buffers, host memory and numbers that it was made with. */
+    drove_status (*run)(drove_accel_queue *q, drove_accel_sequence *sequence);
+    void (*destroy)(drove_accel_sequence *sequence); /* NULL accepted; not before q is idle */
+} drove_accel_sequence_ops;
+
+/* Convolutions of a library. */
+typedef struct drove_accel_conv_ops {
+    /* Prepares the convolution of k (c, h, w, o, oh, ow, window, groups) for batches of up to
+     * max_rows images on q, with all memory that it needs.  Images are NHWC, weights
+     * [o][kh][kw][c / groups].  *out NULL is not an error: the library does not have it. */
+    drove_status (*create)(drove_accel_queue *q, const drove_numbers *k, size_t max_rows,
+                           drove_accel_conv **out);
+    void (*destroy)(drove_accel_conv *conv); /* NULL accepted; before its queue */
+    /* Does the library have this part for n_rows images?  Nothing is put on the queue. */
+    bool (*can)(drove_accel_conv *conv, drove_accel_conv_part part, size_t n_rows);
+    /* Where can; adds: of DROVE_ACCEL_CONV_DATA alone.  The same batch has the same bits.  Also
+     * DROVE_E_UNSUPPORTED: it cannot after all, and nothing was put on the queue; can says so from
+     * now on. */
+    drove_status (*run)(drove_accel_conv *conv, drove_accel_conv_part part, size_t n_rows,
+                        drove_accel_view x, drove_accel_view w, drove_accel_view y, bool adds);
+} drove_accel_conv_ops;
+
 typedef struct drove_accel_ops {
     unsigned    version; /* DROVE_ACCEL_VERSION */
     const char *name, *help, *source;
@@ -167,12 +212,6 @@ typedef struct drove_accel_ops {
     /* From now on the products of q, dense and sparse, and a library's convolutions that are
      * prepared behind this, round both their factors to bf16 (kernel/bf16.h). */
     void (*multiply_in_bf16)(drove_accel_queue *q);
-    /* Optional, both or none (NULL): from now on (keeps false: no longer) the buffer has a copy in
-     * bf16, which products that round to bf16 read in place of making one.  write, bias_act and
-     * act_grad keep the copy of what they put there; after all else that writes the buffer narrow
-     * is due, of n numbers, before a product reads them. */
-    drove_status (*keep_in_bf16)(drove_accel *a, drove_accel_buffer *buffer, bool keeps);
-    drove_status (*narrow)(drove_accel_queue *q, drove_accel_view view, size_t n);
     /* C[m][n] = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) is k x n; C is not read for
      * beta 0 */
     drove_status (*gemm)(drove_accel_queue *q, bool trans_a, bool trans_b, size_t m, size_t n,
@@ -211,38 +250,10 @@ typedef struct drove_accel_ops {
                                     drove_accel_view d, size_t n_features, size_t n,
                                     drove_accel_view dw);
 
-    /* ---- optional, all or none (NULL): many small operations begun as one ---- */
-    /* What is put on q from now on is kept and not carried out, until sequence_end gives it as
-     * *out: copies, operations, and events.  Another queue of the device joins when it follows an
-     * event that was recorded meanwhile; before sequence_end q has to follow an event behind all
-     * that each of them was given.  Events from before must not be followed meanwhile, and nothing
-     * is waited for.  The same operations must have been carried out on q before, so that nothing
-     * has to be allocated.
-     * The events happen anew at each run, and belong to the sequence: they may be waited for, asked
-     * for and followed behind a sequence_run, and are given back after sequence_destroy.
-     * Errors: also DROVE_E_UNSUPPORTED, after which everything is as if it had not been begun;
-     * sequence_end is due where sequence_begin went well, also after an error in between. */
-    drove_status (*sequence_begin)(drove_accel_queue *q);
-    drove_status (*sequence_end)(drove_accel_queue *q, drove_accel_sequence **out);
-    /* Puts all of it on q, with the buffers, host memory and numbers that it was made with. */
-    drove_status (*sequence_run)(drove_accel_queue *q, drove_accel_sequence *sequence);
-    void (*sequence_destroy)(
-        drove_accel_sequence *sequence); /* NULL accepted; not before q is idle */
-
-    /* ---- optional, all or none (NULL: im2col and products): convolutions of a library ---- */
-    /* Prepares the convolution of k (c, h, w, o, oh, ow, window, groups) for batches of up to
-     * max_rows images on q, with all memory that it needs.  Images are NHWC, weights
-     * [o][kh][kw][c / groups].  *out NULL is not an error: the library does not have it. */
-    drove_status (*conv_create)(drove_accel_queue *q, const drove_numbers *k, size_t max_rows,
-                                drove_accel_conv **out);
-    void (*conv_destroy)(drove_accel_conv *conv); /* NULL accepted; before its queue */
-    /* Does the library have this part for n_rows images?  Nothing is put on the queue. */
-    bool (*conv_can)(drove_accel_conv *conv, drove_accel_conv_part part, size_t n_rows);
-    /* Where conv_can; adds: of DROVE_ACCEL_CONV_DATA alone.  The same batch has the same bits.
-     * Also DROVE_E_UNSUPPORTED: it cannot after all, and nothing was put on the queue; conv_can
-     * says so from now on. */
-    drove_status (*conv_run)(drove_accel_conv *conv, drove_accel_conv_part part, size_t n_rows,
-                             drove_accel_view x, drove_accel_view w, drove_accel_view y, bool adds);
+    /* ---- optional ---- */
+    const drove_accel_bf16_ops     *bf16;      /* NULL: products make copies in bf16 themselves */
+    const drove_accel_sequence_ops *sequences; /* NULL: operations are begun one by one */
+    const drove_accel_conv_ops     *conv;      /* NULL: im2col and products */
 } drove_accel_ops;
 
 /* The one function that a module exports; host is the program's, for as long as the module is open.

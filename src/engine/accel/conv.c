@@ -1,7 +1,7 @@
 /* engine/accel/conv.c - convolution on a device: by the kind's library where it has it, else im2col
  * and matrix products; see layers.h.
  *
- * A library (accel.h, conv_create) wants the weights of each output channel side by side, so W is
+ * A library (drove_accel_conv_ops) wants the weights of each output channel side by side, so W is
  * turned before it and its gradient after it, in the scratch memory.
  *
  * im2col: images are taken in chunks, so that the matrix of columns has a bounded size (of one
@@ -62,16 +62,16 @@ size_t drove__accel_conv_scratch(const drove_layer *y, size_t rows)
 drove_status drove__accel_conv_prepare(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
-    if (y->ops != &drove__layer_convolution || e->ops->conv_create == NULL) return DROVE_OK;
+    if (y->ops != &drove__layer_convolution || e->ops->conv == NULL) return DROVE_OK;
     if (sizes_of(y, e->max_rows).is_plain) return DROVE_OK; /* a product as it is */
     drove_numbers k = drove__accel_numbers(y);
-    return e->ops->conv_create(e->work, &k, e->max_rows, &e->pass.conv[layer]);
+    return e->ops->conv->create(e->work, &k, e->max_rows, &e->pass.conv[layer]);
 }
 
 static bool by_library(const drove_engine *e, size_t layer, drove_accel_conv_part part)
 {
     drove_accel_conv *c = e->pass.conv[layer];
-    return c != NULL && e->ops->conv_can(c, part, e->present->n_rows);
+    return c != NULL && e->ops->conv->can(c, part, e->present->n_rows);
 }
 
 /* to[group][n][m] = from[group][m][n] */
@@ -90,7 +90,7 @@ static drove_status run_library(drove_engine *e, size_t layer, drove_accel_conv_
 {
     drove_accel_view w = drove__accel_view(e->pass.scratch, 0);
     drove_status status =
-        e->ops->conv_run(e->pass.conv[layer], part, e->present->n_rows, x, w, y, adds);
+        e->ops->conv->run(e->pass.conv[layer], part, e->present->n_rows, x, w, y, adds);
     *done = status == DROVE_OK;
     return status == DROVE_E_UNSUPPORTED ? DROVE_OK : drove__accel_try(e, status);
 }

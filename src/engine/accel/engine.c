@@ -21,7 +21,7 @@ static void destroy(drove_engine *e)
         /* All that the device knows of. */
         drove__repeat_drop_events(e);
         for (size_t l = 0; e->pass.conv != NULL && l < e->model->n_layers; l++)
-            if (e->pass.conv[l] != NULL) e->ops->conv_destroy(e->pass.conv[l]);
+            if (e->pass.conv[l] != NULL) e->ops->conv->destroy(e->pass.conv[l]);
         e->ops->queue_destroy(e->up);
         e->ops->queue_destroy(e->work);
         e->ops->queue_destroy(e->down);
@@ -63,21 +63,20 @@ static void destroy(drove_engine *e)
 static drove_status keep_copies(drove_engine *e)
 {
     const drove_model *m = e->model;
-    if (m->factors != DROVEK_FACTORS_BF16 || e->ops->keep_in_bf16 == NULL || e->is_sparse)
-        return DROVE_OK;
-    DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->params.theta, true));
-    if (e->pass.wide != NULL) DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->pass.wide, true));
+    if (m->factors != DROVEK_FACTORS_BF16 || e->ops->bf16 == NULL || e->is_sparse) return DROVE_OK;
+    DROVE_TRY(e->ops->bf16->keep(e->accel, e->params.theta, true));
+    if (e->pass.wide != NULL) DROVE_TRY(e->ops->bf16->keep(e->accel, e->pass.wide, true));
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS && !e->takes_bytes; i++)
-        DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->staging[i].device, true));
+        DROVE_TRY(e->ops->bf16->keep(e->accel, e->staging[i].device, true));
     bool has_biases = true; /* without, outputs and derivatives have other operations */
     for (size_t l = 0; l < m->n_layers; l++)
         has_biases = has_biases && (m->layer[l].n_w == 0 || m->layer[l].n_b > 0);
     if (!has_biases) return DROVE_OK;
     for (size_t l = 0; l < m->n_layers; l++)
         if (m->layer[l].ops == &drove__layer_dense)
-            DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->pass.out[l], true));
+            DROVE_TRY(e->ops->bf16->keep(e->accel, e->pass.out[l], true));
     for (size_t i = 0; i < e->pass.plan.n_deltas; i++)
-        DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->pass.delta[i], true));
+        DROVE_TRY(e->ops->bf16->keep(e->accel, e->pass.delta[i], true));
     return DROVE_OK;
 }
 
@@ -241,6 +240,13 @@ static drove_status give(drove_engine *e, size_t offset, size_t length, const fl
     return drove__resident_give(e, offset, length, sum);
 }
 
+static const drove_resident_ops resident_ops = {
+    .set_params = set_params,
+    .get_params = get_params,
+    .give = give,
+    .copies = drove__accel_copies,
+};
+
 const drove_engine_ops drove__engine_accel = {
     .name = "accel",
     .help = "a device of its own computes: the whole pass is put on its queues at once",
@@ -255,8 +261,5 @@ const drove_engine_ops drove__engine_accel = {
     .predict = predict,
     .most_rows = drove__accel_most_rows,
     .statistics = statistics,
-    .set_params = set_params,
-    .get_params = get_params,
-    .give = give,
-    .copies = drove__accel_copies,
+    .resident = &resident_ops,
 };

@@ -79,9 +79,9 @@ static drove_status forward(drove_engine *e)
     const drove_shape *in = &e->model->input;
     if (e->present->is_bytes && e->pass.plan.reads_plain) {
         DROVE_TRY(convert(e, e->pass.wide, e->model->n_inputs, 1, 1));
-        if (e->model->factors == DROVEK_FACTORS_BF16 && e->ops->narrow != NULL)
-            DROVE_ACCEL_TRY(e, e->ops->narrow(e->work, drove__accel_view(e->pass.wide, 0),
-                                              e->present->n_rows * e->model->n_inputs));
+        if (e->model->factors == DROVEK_FACTORS_BF16 && e->ops->bf16 != NULL)
+            DROVE_ACCEL_TRY(e, e->ops->bf16->narrow(e->work, drove__accel_view(e->pass.wide, 0),
+                                                    e->present->n_rows * e->model->n_inputs));
     }
     if (e->pass.plan.converts_input) DROVE_TRY(convert(e, e->pass.input, in->c, in->h, in->w));
     for (size_t l = 0; l < e->model->n_layers; l++) {

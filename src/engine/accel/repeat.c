@@ -55,7 +55,7 @@ drove_status drove__repeat_init(drove_engine *e)
     const size_t n = 2 * e->model->n_layers;
     const char *wish = getenv("DROVE_ACCEL_SEQUENCES");
     const bool is_unwished = wish != NULL && strcmp(wish, "no") == 0;
-    if (e->ops->sequence_begin == NULL || e->is_sparse || is_unwished) return DROVE_OK;
+    if (e->ops->sequences == NULL || e->is_sparse || is_unwished) return DROVE_OK;
     e->repeat = calloc(1, sizeof *e->repeat);
     drove_accel_event **events = calloc(MOST * n, sizeof *events);
     if (e->repeat == NULL || events == NULL) {
@@ -74,7 +74,7 @@ drove_status drove__repeat_init(drove_engine *e)
 
 static void clear(drove_engine *e, drove_accel_recording *r)
 {
-    if (r->sequence != NULL) e->ops->sequence_destroy(r->sequence);
+    if (r->sequence != NULL) e->ops->sequences->destroy(r->sequence);
     r->sequence = NULL;
     e->ops->event_destroy(r->fork);
     r->fork = NULL;
@@ -201,17 +201,17 @@ void drove__repeat_drop_events(drove_engine *e)
  * then. */
 static void record(drove_engine *e, drove_accel_recording *r)
 {
-    drove_status status = e->ops->sequence_begin(e->work), ended;
+    drove_status status = e->ops->sequences->begin(e->work), ended;
     if (status == DROVE_OK) {
         e->now.is_recording = true;
         status = put_in_sequence(e, r);
         e->now.is_recording = false;
-        ended = e->ops->sequence_end(e->work, &r->sequence);
+        ended = e->ops->sequences->end(e->work, &r->sequence);
         if (ended != DROVE_OK) r->sequence = NULL;
         if (status == DROVE_OK) status = ended;
     }
     r->is_refused = status != DROVE_OK;
-    if (r->is_refused && r->sequence != NULL) e->ops->sequence_destroy(r->sequence);
+    if (r->is_refused && r->sequence != NULL) e->ops->sequences->destroy(r->sequence);
     if (r->is_refused) r->sequence = NULL;
     if (!r->is_refused) {
         copy_events(&r->events, &e->now.events, e->model->n_layers);
@@ -240,7 +240,7 @@ drove_status drove__repeat_pass(drove_engine *e)
     if (r->sequence == NULL && !r->is_refused && ++r->n_seen >= REPEATS) record(e, r);
     if (r->sequence == NULL) return put_pass(e);
     DROVE_ACCEL_TRY(e, e->ops->follow(e->work, e->present->done));
-    DROVE_ACCEL_TRY(e, e->ops->sequence_run(e->work, r->sequence));
+    DROVE_ACCEL_TRY(e, e->ops->sequences->run(e->work, r->sequence));
     copy_events(&e->now.events, &r->events, e->model->n_layers);
     e->repeat->lender = r;
     e->repeat->n_runs++;

@@ -145,8 +145,8 @@ drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
         e->resident = calloc(1, sizeof *e->resident);
         if (e->resident == NULL) return drove__fail_nomem("engine", sizeof *e->resident);
         e->resident->theta = e->params.theta;
-        if (e->ops->keep_in_bf16 != NULL) /* jobs will write it */
-            DROVE_TRY(e->ops->keep_in_bf16(e->accel, e->params.theta, false));
+        if (e->ops->bf16 != NULL) /* jobs will write it */
+            DROVE_TRY(e->ops->bf16->keep(e->accel, e->params.theta, false));
     }
     DROVE_TRY(take_rule(e->resident, rule));
     drove_accel_resident *r = e->resident;

@@ -112,8 +112,7 @@ size_t drove__accel_most_rows(const drove_engine_options *opt)
     const drove_accel_device *device = opt->device->impl;
     drove_accel_plan plan;
     shape s = {.model = opt->model, .data = opt->data, .facts = &device->facts};
-    s.keeps_copies =
-        opt->model->factors == DROVEK_FACTORS_BF16 && device->ops->keep_in_bf16 != NULL;
+    s.keeps_copies = opt->model->factors == DROVEK_FACTORS_BF16 && device->ops->bf16 != NULL;
     s.longest = drove__gather_longest(opt->data);
     s.longest_labels = drove__accel_longest_labels(opt->data);
     if (drove__accel_plan_make(opt->model, &plan) != DROVE_OK) return 0;

@@ -135,6 +135,27 @@ static void facts(const drove_accel *a, drove_accel_facts *out)
 
 /* ---- the table ---- */
 
+static const drove_accel_bf16_ops bf16_ops = {
+    .keep = drove_cuda_keep_in_bf16,
+    .narrow = drove_cuda_narrow,
+};
+
+static const drove_accel_sequence_ops sequence_ops = {
+    .begin = drove_cuda_sequence_begin,
+    .end = drove_cuda_sequence_end,
+    .run = drove_cuda_sequence_run,
+    .destroy = drove_cuda_sequence_destroy,
+};
+
+#ifdef DROVE_HAVE_CUDNN
+static const drove_accel_conv_ops conv_ops = {
+    .create = drove_cuda_conv_create,
+    .destroy = drove_cuda_conv_destroy,
+    .can = drove_cuda_conv_can,
+    .run = drove_cuda_conv_run,
+};
+#endif
+
 static const drove_accel_ops ops = {
     .version = DROVE_ACCEL_VERSION,
     .name = "cuda",
@@ -162,8 +183,6 @@ static const drove_accel_ops ops = {
     .read = drove_cuda_read,
     .zero = drove_cuda_zero,
     .multiply_in_bf16 = drove_cuda_multiply_in_bf16,
-    .keep_in_bf16 = drove_cuda_keep_in_bf16,
-    .narrow = drove_cuda_narrow,
     .gemm = drove_cuda_gemm,
     .gemm_batch = drove_cuda_gemm_batch,
     .job = drove_cuda_job,
@@ -172,15 +191,10 @@ static const drove_accel_ops ops = {
     .loss = drove_cuda_loss,
     .sparse_forward = drove_cuda_sparse_forward,
     .sparse_backward = drove_cuda_sparse_backward,
-    .sequence_begin = drove_cuda_sequence_begin,
-    .sequence_end = drove_cuda_sequence_end,
-    .sequence_run = drove_cuda_sequence_run,
-    .sequence_destroy = drove_cuda_sequence_destroy,
+    .bf16 = &bf16_ops,
+    .sequences = &sequence_ops,
 #ifdef DROVE_HAVE_CUDNN
-    .conv_create = drove_cuda_conv_create,
-    .conv_destroy = drove_cuda_conv_destroy,
-    .conv_can = drove_cuda_conv_can,
-    .conv_run = drove_cuda_conv_run,
+    .conv = &conv_ops,
 #endif
 };
 

@@ -325,6 +325,19 @@ static drove_status follow(drove_engine_shared *p, const drove_data *data)
     return DROVE_OK;
 }
 
+static const drove_typed_ops typed_ops = {
+    .prepare = drove__fixed_prepare,
+    .dismiss = drove__fixed_dismiss,
+    .n_words = n_words,
+    .layout = layout,
+    .pack = drove__fixed_pack,
+    .unpack = drove__fixed_unpack,
+    .facts = facts,
+    .settle = settle,
+    .set_range = drove__fixed_set_range,
+    .follow = follow,
+};
+
 const drove_engine_ops drove__engine_fixed = {
     .name = "fixed",
     .help = "networks in fixed point, any number of bits, --precision",
@@ -335,14 +348,5 @@ const drove_engine_ops drove__engine_fixed = {
     .begin = begin,
     .finish = finish,
     .steps = steps,
-    .prepare = drove__fixed_prepare,
-    .follow = follow,
-    .dismiss = drove__fixed_dismiss,
-    .n_words = n_words,
-    .layout = layout,
-    .pack = drove__fixed_pack,
-    .unpack = drove__fixed_unpack,
-    .facts = facts,
-    .settle = settle,
-    .set_range = drove__fixed_set_range,
+    .typed = &typed_ops,
 };

@@ -140,6 +140,19 @@ static void facts(const drove_engine_shared *p, drove_engine_facts *out)
     memcpy(out->precision, p->precision.text, sizeof p->precision.text);
 }
 
+static const drove_typed_ops typed_ops = {
+    .prepare = drove__linear_prepare,
+    .dismiss = drove__linear_dismiss,
+    .n_words = n_words,
+    .layout = layout,
+    .pack = drove__linear_pack,
+    .unpack = drove__linear_unpack,
+    .facts = facts,
+    .settle = drove__linear_settle,
+    .set_range = drove__linear_set_range,
+    .follow = drove__linear_follow,
+};
+
 const drove_engine_ops drove__engine_linear = {
     .name = "linear",
     .help = "linear models in low precision, --precision",
@@ -150,14 +163,5 @@ const drove_engine_ops drove__engine_linear = {
     .begin = begin,
     .finish = finish,
     .steps = drove__linear_steps,
-    .prepare = drove__linear_prepare,
-    .follow = drove__linear_follow,
-    .dismiss = drove__linear_dismiss,
-    .n_words = n_words,
-    .layout = layout,
-    .pack = drove__linear_pack,
-    .unpack = drove__linear_unpack,
-    .facts = facts,
-    .settle = drove__linear_settle,
-    .set_range = drove__linear_set_range,
+    .typed = &typed_ops,
 };

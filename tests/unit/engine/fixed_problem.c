@@ -45,7 +45,7 @@ drove_status fixed_prepare(fixed_problem *p, const char *precision, const char *
                                        .each = FIXED_BATCH,
                                        .seed = 1,
                                        .by_rule = by_rule};
-    return drove__engine_fixed.prepare(&opt, &p->shared);
+    return drove__engine_fixed.typed->prepare(&opt, &p->shared);
 }
 
 static void make(fixed_problem *p, const char *model, const char *activation, const char *precision,
@@ -68,8 +68,8 @@ static void make(fixed_problem *p, const char *model, const char *activation, co
                                       .shared = p->shared,
                                       .rule = rule};
     assert_int_equal(drove__engine_fixed.create(&opt, &p->engine), DROVE_OK);
-    p->words = fixed_zeroed(drove__engine_fixed.n_words(p->shared), sizeof *p->words);
-    drove__engine_fixed.pack(p->shared, NULL, p->theta, p->words);
+    p->words = fixed_zeroed(drove__engine_fixed.typed->n_words(p->shared), sizeof *p->words);
+    drove__engine_fixed.typed->pack(p->shared, NULL, p->theta, p->words);
 }
 
 void fixed_setup_rule(fixed_problem *p, const char *model, const char *precision,
@@ -87,7 +87,7 @@ void fixed_setup(fixed_problem *p, const char *precision, const char *rounding, 
 void fixed_teardown(fixed_problem *p)
 {
     drove__engine_fixed.destroy(p->engine);
-    drove__engine_fixed.dismiss(p->shared);
+    drove__engine_fixed.typed->dismiss(p->shared);
     drove__model_destroy(p->model);
     drove__free(p->theta);
     drove__free(p->after);

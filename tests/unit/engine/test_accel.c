@@ -457,7 +457,7 @@ static void wrong_order_on(drove_device *device)
     assert_int_equal(ops->begin(p.accel, &resident), DROVE_E_ARG); /* no parameters were set */
     assert_int_equal(ops->begin(p.accel, &work), DROVE_OK);
     assert_int_equal(ops->begin(p.accel, &work), DROVE_E_ARG);
-    assert_int_equal(ops->give(p.accel, 0, 1, p.theta), DROVE_E_ARG);
+    assert_int_equal(ops->resident->give(p.accel, 0, 1, p.theta), DROVE_E_ARG);
     assert_int_equal(ops->part(p.accel, 1, &n_left), DROVE_OK);
     assert_int_equal(n_left, 0); /* a score has no slices */
     assert_int_equal(ops->finish(p.accel, UINT64_MAX, &done), DROVE_OK);

@@ -99,8 +99,7 @@ TEST(copies_are_kept_where_they_stay_true)
     drove_device *device = accel_plain_open();
     drove_accel_device *impl = device->impl;
     drove_accel_ops ops = *impl->ops;
-    ops.keep_in_bf16 = keep_in_bf16;
-    ops.narrow = narrow;
+    ops.bf16 = &(const drove_accel_bf16_ops){.keep = keep_in_bf16, .narrow = narrow};
     impl->ops = &ops;
     accel_case bytes = accel_case_dense, sparse = accel_case_sparse;
     for (unsigned without_bias = 0; without_bias < 1u << N_DENSE; without_bias++) {

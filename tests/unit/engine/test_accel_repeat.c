@@ -30,10 +30,10 @@ FIXTURE(setup)
     if (device == NULL) return 0;
     const drove_accel_device *impl = device->impl;
     assert_int_equal(impl->ops->queue_create(impl->accel, &q), DROVE_OK);
-    captures = impl->ops->sequence_begin(q) == DROVE_OK;
+    captures = impl->ops->sequences->begin(q) == DROVE_OK;
     if (captures) {
-        assert_int_equal(impl->ops->sequence_end(q, &sequence), DROVE_OK);
-        impl->ops->sequence_destroy(sequence);
+        assert_int_equal(impl->ops->sequences->end(q, &sequence), DROVE_OK);
+        impl->ops->sequences->destroy(sequence);
     }
     impl->ops->queue_destroy(q);
     return 0;

@@ -130,8 +130,8 @@ static void on_layer(void *context, size_t layer)
     memcpy(x->gradient + offset, from, n * sizeof *from);
     for (size_t i = 0; i < n; i++) sum[i] = 2.0f * from[i];
     size_t half = n / 32 * 16;
-    assert_int_equal(ops->give(p->accel, offset, half, sum), DROVE_OK);
-    assert_int_equal(ops->give(p->accel, offset + half, n - half, sum + half), DROVE_OK);
+    assert_int_equal(ops->resident->give(p->accel, offset, half, sum), DROVE_OK);
+    assert_int_equal(ops->resident->give(p->accel, offset + half, n - half, sum + half), DROVE_OK);
 }
 
 /* The caller keeps x and work until finish. */
@@ -176,7 +176,7 @@ static void check_copies(images *p)
     copies c = {.model = p->model};
     size_t n_parts = 0;
     for (size_t l = 0; l < p->model->n_layers; l++) n_parts += p->model->layer[l].n_params > 0;
-    assert_int_equal(p->device->engine->copies(p->accel, take_copy, &c), DROVE_OK);
+    assert_int_equal(p->device->engine->resident->copies(p->accel, take_copy, &c), DROVE_OK);
     assert_int_equal(c.n_down, n_parts);
     assert_int_equal(c.n_up, 2 * n_parts);
     assert_int_equal(c.covered, p->model->n_params - p->model->n_statistics);
@@ -210,7 +210,7 @@ static void steps_with(drove_device *device, const images_case *how, size_t whic
     assert_true(host.vector != NULL && found != NULL && gradient != NULL && sum != NULL);
     memcpy(host.vector, p.theta, n * sizeof(float));
     images_choose(&p, 0, MAX_ROWS, 1);
-    assert_int_equal(ops->set_params(p.accel, rule, host.vector), DROVE_OK);
+    assert_int_equal(ops->resident->set_params(p.accel, rule, host.vector), DROVE_OK);
     for (uint64_t t = 1; t <= N_STEPS; t++) {
         drove_score other = {0}, same = {0};
         drove_work_done done = {0};
@@ -228,7 +228,7 @@ static void steps_with(drove_device *device, const images_case *how, size_t whic
         check_gradient(&p, rule, host.vector, gradient);
         host_step(rule, &update, sum, &host);
         assert_int_equal(engine_score(ops, p.accel, p.theta, &p.batch, &other), DROVE_OK);
-        assert_int_equal(ops->get_params(p.accel, found), DROVE_OK);
+        assert_int_equal(ops->resident->get_params(p.accel, found), DROVE_OK);
         for (unsigned i = 0; i <= rule->n_state; i++)
             compare(rule->name, host.vector + i * n, found + i * n, n);
         /* a score at the device's parameters is that at the same ones of the caller's */
@@ -274,7 +274,7 @@ static void together(drove_device *device)
     float *own[2] = {calloc(n, sizeof(float)), calloc(n, sizeof(float))};
     memcpy(vector, p[0].theta, n * sizeof *vector);
     for (size_t d = 0; d < 2; d++)
-        assert_int_equal(ops->set_params(p[d].accel, &rule, vector), DROVE_OK);
+        assert_int_equal(ops->resident->set_params(p[d].accel, &rule, vector), DROVE_OK);
     for (uint64_t t = 1; t <= N_STEPS; t++) {
         const drove_device_update update = {.scale = 0.5f, .eta = 0.01f, .t = t};
         exchange x[2];
@@ -286,12 +286,12 @@ static void together(drove_device *device)
         for (size_t d = 0; d < 2; d++) take_parts(&p[d]);
         for (size_t i = 0; i < n; i++) sum[0][i] = own[0][i] + own[1][i];
         for (size_t d = 0; d < 2; d++) {
-            assert_int_equal(ops->give(p[d].accel, 0, n, sum[0]), DROVE_OK);
+            assert_int_equal(ops->resident->give(p[d].accel, 0, n, sum[0]), DROVE_OK);
             assert_int_equal(ops->finish(p[d].accel, TIMEOUT_NS, NULL), DROVE_OK);
         }
     }
-    assert_int_equal(ops->get_params(p[0].accel, vector), DROVE_OK);
-    assert_int_equal(ops->get_params(p[1].accel, other), DROVE_OK);
+    assert_int_equal(ops->resident->get_params(p[0].accel, vector), DROVE_OK);
+    assert_int_equal(ops->resident->get_params(p[1].accel, other), DROVE_OK);
     assert_memory_equal(vector, other, 3 * n * sizeof *vector);
     assert_true(memcmp(vector, p[0].theta, n * sizeof *vector) != 0);
     for (size_t d = 0; d < 2; d++) {
@@ -322,9 +322,10 @@ TEST(other_rules_and_orders_are_refused)
     const drove_device_rule rule = {.name = "sgd"};
     const drove_work work = {.batch = &p.batch, .grad = &grad};
     images_setup(&p, images_find("plain"), accel_devices[ACCEL_PLAIN], MAX_ROWS);
-    assert_int_equal(ops->set_params(p.accel, &unknown, p.theta), DROVE_E_UNSUPPORTED);
-    assert_int_equal(ops->set_params(p.accel, &short_of_state, p.theta), DROVE_E_UNSUPPORTED);
-    assert_int_equal(ops->set_params(p.accel, &rule, p.theta), DROVE_OK);
+    assert_int_equal(ops->resident->set_params(p.accel, &unknown, p.theta), DROVE_E_UNSUPPORTED);
+    assert_int_equal(ops->resident->set_params(p.accel, &short_of_state, p.theta),
+                     DROVE_E_UNSUPPORTED);
+    assert_int_equal(ops->resident->set_params(p.accel, &rule, p.theta), DROVE_OK);
     assert_int_equal(ops->part(p.accel, 0, &n_left), DROVE_E_ARG);
     assert_int_equal(ops->finish(p.accel, TIMEOUT_NS, NULL), DROVE_E_ARG);
     images_choose(&p, 0, MAX_ROWS + 1, 0);
@@ -332,7 +333,7 @@ TEST(other_rules_and_orders_are_refused)
     images_choose(&p, 0, 4, 0);
     assert_int_equal(ops->begin(p.accel, &work), DROVE_OK);
     assert_int_equal(ops->begin(p.accel, &work), DROVE_E_ARG);
-    assert_int_equal(ops->give(p.accel, p.model->n_params, 1, p.theta), DROVE_E_ARG);
+    assert_int_equal(ops->resident->give(p.accel, p.model->n_params, 1, p.theta), DROVE_E_ARG);
     assert_int_equal(ops->part(p.accel, 0, &n_left), DROVE_OK);
     assert_true(n_left < p.model->n_layers && grad.value != NULL);
     images_teardown(&p); /* in the middle of a batch */

@@ -59,6 +59,8 @@ static void destroy(drove_accel_sequence *sequence)
 
 /* ---- an engine ---- */
 
+static const drove_accel_sequence_ops sequences = {
+    .begin = begin, .end = end, .run = run, .destroy = destroy};
 static drove_accel_ops ops;
 static accel_problem p;
 static drove_device *device;
@@ -73,10 +75,7 @@ static void open_engine(void)
     device = accel_plain_open();
     drove_accel_device *impl = device->impl;
     ops = *impl->ops;
-    ops.sequence_begin = begin;
-    ops.sequence_end = end;
-    ops.sequence_run = run;
-    ops.sequence_destroy = destroy;
+    ops.sequences = &sequences;
     impl->ops = &ops;
     n_begun = n_run = 0;
     assert_int_equal(n_live, 0);

@@ -195,9 +195,9 @@ static drove_status put_sum(const pair *p, bool joins, drove_accel_event *event[
 static bool captures(const pair *p) /* not by clang: cuda_runtime_api.h */
 {
     drove_accel_sequence *sequence = NULL;
-    if (ops->sequence_begin(p->work) != DROVE_OK) return false;
-    assert_int_equal(ops->sequence_end(p->work, &sequence), DROVE_OK);
-    ops->sequence_destroy(sequence);
+    if (ops->sequences->begin(p->work) != DROVE_OK) return false;
+    assert_int_equal(ops->sequences->end(p->work, &sequence), DROVE_OK);
+    ops->sequences->destroy(sequence);
     return true;
 }
 
@@ -211,13 +211,13 @@ TEST(test_sequences_repeat)
     if (captures(&p)) {
         p.host[0] = 5.0f;
         p.host[1] = -1.0f;
-        assert_int_equal(ops->sequence_begin(p.work), DROVE_OK);
+        assert_int_equal(ops->sequences->begin(p.work), DROVE_OK);
         assert_int_equal(put_sum(&p, true, event), DROVE_OK);
         assert_true(p.host[1] == -1.0f); /* nothing was carried out */
-        assert_int_equal(ops->sequence_end(p.work, &sequence), DROVE_OK);
+        assert_int_equal(ops->sequences->end(p.work, &sequence), DROVE_OK);
         for (int i = 0; i < 4; i++) {
             p.host[0] = (float)(3 - 2 * i);
-            assert_int_equal(ops->sequence_run(p.work, sequence), DROVE_OK);
+            assert_int_equal(ops->sequences->run(p.work, sequence), DROVE_OK);
             assert_int_equal(ops->wait(event[2], 1000000000), DROVE_OK);
             assert_true(p.host[1] == (i < 2 ? 2.0f * p.host[0] : 0.0f));
             assert_int_equal(ops->time(event[1], &now), DROVE_OK);
@@ -228,12 +228,12 @@ TEST(test_sequences_repeat)
             assert_int_equal(ops->follow(outside, event[1]), DROVE_OK);
             ops->queue_destroy(outside);
         }
-        ops->sequence_destroy(sequence);
+        ops->sequences->destroy(sequence);
         for (size_t i = 0; i < 3; i++) ops->event_destroy(event[i]);
     } else {
         assert_says("cudaStreamBeginCapture");
     }
-    ops->sequence_destroy(NULL);
+    ops->sequences->destroy(NULL);
     free_pair(&p);
 }
 
@@ -248,7 +248,7 @@ TEST(test_sequences_are_refused)
         const drove_accel_view first = {p.buffer, 0};
         drove_accel_buffer *other = NULL;
         assert_int_equal(ops->record(p.up, &earlier), DROVE_OK);
-        assert_int_equal(ops->sequence_begin(p.work), DROVE_OK);
+        assert_int_equal(ops->sequences->begin(p.work), DROVE_OK);
         if (how == 0) { /* not all is waited for */
             assert_int_equal(put_sum(&p, false, event), DROVE_OK);
         } else if (how == 1) {
@@ -261,9 +261,9 @@ TEST(test_sequences_are_refused)
             assert_int_equal(ops->write(p.work, first, p.host, 1), DROVE_E_SYSTEM);
             unsetenv("DROVE_STAND_IN_LOST");
         }
-        drove_status status = ops->sequence_end(p.work, &sequence);
+        drove_status status = ops->sequences->end(p.work, &sequence);
         assert_int_equal(status, how == 0 || how == 2 ? DROVE_E_UNSUPPORTED : DROVE_OK);
-        if (status == DROVE_OK) ops->sequence_destroy(sequence);
+        if (status == DROVE_OK) ops->sequences->destroy(sequence);
         for (size_t i = 0; i < 3; i++) {
             ops->event_destroy(event[i]);
             event[i] = NULL;
@@ -278,7 +278,7 @@ TEST(test_sequences_are_refused)
             event[i] = NULL;
         }
     }
-    assert_int_equal(ops->sequence_end(p.work, &sequence), DROVE_E_UNSUPPORTED);
+    assert_int_equal(ops->sequences->end(p.work, &sequence), DROVE_E_UNSUPPORTED);
     free_pair(&p);
 }
 

@@ -103,7 +103,7 @@ static drove_status make(rig *r)
                                            .reorder = true};
     r->shared = NULL;
     r->engine = NULL;
-    if (how->precision != NULL) DROVE_TRY(how->ops->prepare(&prepare, &r->shared));
+    if (how->precision != NULL) DROVE_TRY(how->ops->typed->prepare(&prepare, &r->shared));
     const drove_engine_options opt = {.model = r->model,
                                       .kernels = &r->kernels,
                                       .data = &r->data,
@@ -117,7 +117,7 @@ static drove_status make(rig *r)
 static void unmake(rig *r)
 {
     r->how->ops->destroy(r->engine);
-    if (r->how->precision != NULL) r->how->ops->dismiss(r->shared);
+    if (r->how->precision != NULL) r->how->ops->typed->dismiss(r->shared);
 }
 
 /* Steps in place, or gradients, of the whole by blocks (host) and pieces (fake); then a score, and
@@ -131,12 +131,12 @@ static void compute(rig *r)
     drove_score score = {0};
     if (r->how->precision != NULL) {
         drove_steps made;
-        assert_in_range(ops->n_words(r->shared), 1, MOST);
-        ops->pack(r->shared, NULL, theta, words);
+        assert_in_range(ops->typed->n_words(r->shared), 1, MOST);
+        ops->typed->pack(r->shared, NULL, theta, words);
         assert_int_equal(
             ops->steps(r->engine, &(drove_params){.words = words}, &batch, 0.1f, &made), DROVE_OK);
         assert_int_equal(made.n_steps, 2);
-        ops->unpack(r->shared, words, gradient);
+        ops->typed->unpack(r->shared, words, gradient);
     } else {
         assert_int_equal(engine_gradient(ops, r->engine, theta, &batch, &grad, NULL), DROVE_OK);
         assert_int_equal(engine_gradient(ops, r->engine, theta, &whole, &grad, NULL), DROVE_OK);

@@ -110,7 +110,7 @@ static drove_steps take_steps(fixed_problem *p, size_t n_rows, uint64_t number, 
     drove_steps made;
     assert_int_equal(drove__engine_fixed.steps(p->engine, &live, &batch, eta, &made), DROVE_OK);
     assert_true(made.is_finite);
-    drove__engine_fixed.unpack(p->shared, p->words, p->after);
+    drove__engine_fixed.typed->unpack(p->shared, p->words, p->after);
     return made;
 }
 
@@ -213,7 +213,7 @@ TEST(weights_stay_within_their_format)
         fixed_setup(&p, precision, "xorshift", by_channel ? 0 : 0.5, by_channel ? -3.0 : 0);
         assert_true(by_channel || p.shared->model_range == 0.5);
         assert_true(p.shared->layout.number == (bits <= 8 ? DROVE_I8 : DROVE_I16));
-        drove__engine_fixed.unpack(p.shared, p.words, p.after);
+        drove__engine_fixed.typed->unpack(p.shared, p.words, p.after);
         check_grid(&p, bits);
         uint64_t n_clamped = 0;
         for (uint64_t t = 0; t < 20; t++) {
@@ -256,7 +256,8 @@ TEST(numbers_beyond_the_ends_are_counted)
         const int most = cases[i / 5].most, value[] = {-most - 1, -most, 0, most, most + 1};
         const int at = value[i % 5], kept = at > most ? most : at < -most ? -most : at;
         fixed_setup(&p, cases[i / 5].precision, "nearest", 0.5, 0);
-        const size_t n = fill_words(&p, at), n_bytes = 4 * drove__engine_fixed.n_words(p.shared);
+        const size_t n = fill_words(&p, at),
+                     n_bytes = 4 * drove__engine_fixed.typed->n_words(p.shared);
         const size_t n_clamped = (size_t)take_steps(&p, FIXED_BATCH, 0, 0.0f).n_clamped;
         if (n_clamped != (at == kept ? 0 : n))
             fail_msg("%s, all numbers %d: %zu of %zu clamped", cases[i / 5].precision, at,
@@ -276,7 +277,7 @@ TEST(words_hold_the_parameters)
     fixed_problem p;
     size_t n_numbers = 0;
     fixed_setup(&p, "D8M8", "shared", 0, 0);
-    drove__engine_fixed.unpack(p.shared, p.words, p.after);
+    drove__engine_fixed.typed->unpack(p.shared, p.words, p.after);
     const float *unpacked = p.after;
     for (size_t i = 0; i < p.shared->n_parts; i++) {
         const drove_fixed_part *part = &p.shared->part[i];
@@ -291,9 +292,10 @@ TEST(words_hold_the_parameters)
         assert_true(127 * (double)part->unit >= top && (double)part->unit * 16 < top);
     }
     assert_int_equal(n_numbers, FIXED_FEATURES * 20 + 20 * 9 + 9 * FIXED_CLASSES);
-    assert_true(drove__engine_fixed.layout(p.shared)->n_numbers >= n_numbers);
-    assert_int_equal(drove__engine_fixed.set_range(p.shared, p.shared->model_range), DROVE_OK);
-    assert_int_equal(drove__engine_fixed.set_range(p.shared, 3.0), DROVE_E_ARG);
+    assert_true(drove__engine_fixed.typed->layout(p.shared)->n_numbers >= n_numbers);
+    assert_int_equal(drove__engine_fixed.typed->set_range(p.shared, p.shared->model_range),
+                     DROVE_OK);
+    assert_int_equal(drove__engine_fixed.typed->set_range(p.shared, 3.0), DROVE_E_ARG);
     fixed_teardown(&p);
 }
 
@@ -305,7 +307,7 @@ TEST(channels_have_ranges_of_their_own)
     fixed_problem p;
     size_t n_other = 0;
     fixed_setup(&p, "D8M8?scales=channel", "shared", 0, 0);
-    drove__engine_fixed.unpack(p.shared, p.words, p.after);
+    drove__engine_fixed.typed->unpack(p.shared, p.words, p.after);
     for (size_t i = 0; i < p.shared->n_parts; i++) {
         const drove_fixed_part *part = &p.shared->part[i];
         if (part->is_tail) continue;
@@ -342,7 +344,7 @@ TEST(bf16_parameters_take_the_hosts_steps)
     fixed_setup(&p, "bf16?masters=bf16", "nearest", 0, 0);
     const size_t n = p.model->n_params;
     assert_true(p.shared->layout.in_bf16 && p.shared->layout.number == DROVE_I16);
-    drove__engine_fixed.unpack(p.shared, p.words, p.after);
+    drove__engine_fixed.typed->unpack(p.shared, p.words, p.after);
     for (size_t i = 0; i < p.shared->n_parts; i++) {
         const drove_fixed_part *part = &p.shared->part[i];
         for (size_t k = part->offset; k < part->offset + part->length; k++) {
@@ -363,7 +365,7 @@ TEST(bf16_parameters_take_the_hosts_steps)
     }
     fixed_teardown(&p);
     fixed_setup(&p, "D8M8", "nearest", 0, 0); /* a range is for integers */
-    drove__engine_fixed.dismiss(p.shared);
+    drove__engine_fixed.typed->dismiss(p.shared);
     p.shared = NULL;
     assert_int_equal(fixed_prepare(&p, "bf16?masters=bf16", "nearest", 1.0, 0, false), DROVE_E_ARG);
     fixed_teardown(&p);
@@ -375,12 +377,12 @@ static void check_unbiased(const char *precision)
     enum { TIMES = 1500 };
     fixed_problem p;
     fixed_setup(&p, precision, "xorshift", 0, 0);
-    const size_t n = p.model->n_params, n_words = drove__engine_fixed.n_words(p.shared);
+    const size_t n = p.model->n_params, n_words = drove__engine_fixed.typed->n_words(p.shared);
     double *sum = calloc(n, sizeof *sum);
     uint32_t *start = fixed_zeroed(n_words, sizeof *start);
     assert_non_null(sum);
     memcpy(start, p.words, n_words * sizeof *start);
-    drove__engine_fixed.unpack(p.shared, start, p.theta);
+    drove__engine_fixed.typed->unpack(p.shared, start, p.theta);
     host_steps(&p, FIXED_BATCH, 0.02f, 0.0f, p.theta);
     for (uint64_t t = 0; t < TIMES; t++) {
         memcpy(p.words, start, n_words * sizeof *start);
@@ -453,9 +455,9 @@ static uint32_t *words_after(const short_run *r, const drovek_table *kernels, si
                                       .max_rows = n_rows,
                                       .shared = p.shared};
     assert_int_equal(drove__engine_fixed.create(&opt, &p.engine), DROVE_OK);
-    *n = drove__engine_fixed.n_words(p.shared);
+    *n = drove__engine_fixed.typed->n_words(p.shared);
     p.words = fixed_zeroed(*n, sizeof *p.words);
-    drove__engine_fixed.pack(p.shared, NULL, p.theta, p.words);
+    drove__engine_fixed.typed->pack(p.shared, NULL, p.theta, p.words);
     for (uint64_t t = 0; t < STEPS; t++) {
         const drove_batch batch = {.data = &p.data, .row = row, .n_rows = n_rows - t, .number = t};
         const drove_params live = {.words = p.words};

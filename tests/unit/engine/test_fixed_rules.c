@@ -93,11 +93,11 @@ static drove_steps take(rig *r, size_t n_rows, uint64_t number, float eta)
     drove_steps made;
     memset(r->a.n_calls, 0, r->n * sizeof *r->a.n_calls);
     r->a.most_step = 0;
-    drove__engine_fixed.unpack(r->p.shared, r->p.words, r->before);
+    drove__engine_fixed.typed->unpack(r->p.shared, r->p.words, r->before);
     assert_int_equal(drove__engine_fixed.steps(r->p.engine, &live, &batch, eta, &made), DROVE_OK);
     assert_true(made.is_finite);
     r->a.t += (double)made.n_steps;
-    drove__engine_fixed.unpack(r->p.shared, r->p.words, r->p.after);
+    drove__engine_fixed.typed->unpack(r->p.shared, r->p.words, r->p.after);
     return made;
 }
 
@@ -371,7 +371,7 @@ TEST(sgd_as_a_rule_has_the_same_bits)
                                  DROVE_OK);
             }
         assert_memory_equal(plain.words, ruled.words,
-                            drove__engine_fixed.n_words(plain.shared) * sizeof *plain.words);
+                            drove__engine_fixed.typed->n_words(plain.shared) * sizeof *plain.words);
         fixed_teardown(&plain);
         fixed_teardown(&ruled);
     }

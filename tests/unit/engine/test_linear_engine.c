@@ -125,14 +125,14 @@ static void rig_init_weighted(rig *r, const setting *set, bool reorder, bool is_
     r->theta = drove__alloc(r->model->n_params, sizeof *r->theta);
     drove_prepare_options opt = options_of(r);
     opt.reorder = reorder;
-    assert_int_equal(drove__engine_linear.prepare(&opt, &r->shared), DROVE_OK);
+    assert_int_equal(drove__engine_linear.typed->prepare(&opt, &r->shared), DROVE_OK);
     drove_engine_options own = {.model = r->model,
                                 .kernels = &r->kernels,
                                 .data = &r->data,
                                 .max_rows = N_ROWS,
                                 .shared = r->shared};
     assert_int_equal(drove__engine_linear.create(&own, &r->engine), DROVE_OK);
-    r->words = drove__alloc(drove__engine_linear.n_words(r->shared), sizeof *r->words);
+    r->words = drove__alloc(drove__engine_linear.typed->n_words(r->shared), sizeof *r->words);
 }
 
 static void rig_init(rig *r, const setting *set)
@@ -143,7 +143,7 @@ static void rig_init(rig *r, const setting *set)
 static void rig_fini(rig *r)
 {
     drove__engine_linear.destroy(r->engine);
-    drove__engine_linear.dismiss(r->shared);
+    drove__engine_linear.typed->dismiss(r->shared);
     drove__model_destroy(r->model);
     drove__storage_release(r->storage);
     drove__free(r->words);
@@ -168,8 +168,8 @@ static uint64_t train(rig *r, size_t turn_rows)
         n_steps += made.n_steps;
     }
     assert_int_equal(n_steps, (N_ROWS + r->set.each - 1) / r->set.each);
-    drove__engine_linear.settle(r->engine, r->words);
-    drove__engine_linear.unpack(r->shared, r->words, r->theta);
+    drove__engine_linear.typed->settle(r->engine, r->words);
+    drove__engine_linear.typed->unpack(r->shared, r->words, r->theta);
     return n_clamped;
 }
 
@@ -533,7 +533,7 @@ TEST(unbiased_updates_have_the_right_mean)
             for (uint64_t run = 0; run < RUNS; run++) { /* one update, from 0 */
                 drove_batch batch = {.data = &r.data, .row = row, .n_rows = each, .number = run};
                 drove_steps made;
-                memset(r.words, 0, drove__engine_linear.n_words(r.shared) * sizeof *r.words);
+                memset(r.words, 0, drove__engine_linear.typed->n_words(r.shared) * sizeof *r.words);
                 assert_int_equal(drove__engine_linear.steps(r.engine,
                                                             &(drove_params){.words = r.words},
                                                             &batch, 0.002f, &made),
@@ -580,8 +580,8 @@ TEST(packing_keeps_parameters)
         for (size_t i = 0; i < 33 * 4; i++)
             r.theta[l->w_offset + i] = (float)(5.0 * drove__rng_uniform(&rng) - 2.5);
         for (size_t o = 0; o < 4; o++) r.theta[l->b_offset + o] = (float)o * 1000.0f;
-        drove__engine_linear.pack(r.shared, NULL, r.theta, r.words);
-        drove__engine_linear.unpack(r.shared, r.words, again);
+        drove__engine_linear.typed->pack(r.shared, NULL, r.theta, r.words);
+        drove__engine_linear.typed->unpack(r.shared, r.words, again);
         double half = k == 2 ? 0.0 : 0.5 * (double)r.shared->model_scale * 1.001;
         for (size_t i = 0; i < 33 * 4; i++) {
             double w = (double)r.theta[l->w_offset + i];
@@ -616,9 +616,9 @@ TEST(the_range_holds_where_training_starts)
     r.theta[j] = -9.0f;
     drove_engine_shared *far = NULL;
     drove_prepare_options opt = options_of(&r);
-    assert_int_equal(drove__engine_linear.prepare(&opt, &far), DROVE_OK);
+    assert_int_equal(drove__engine_linear.typed->prepare(&opt, &far), DROVE_OK);
     assert_true(small < 9.0 && far->model_range >= 9.0 && far->model_range < 30.0);
-    drove__engine_linear.dismiss(far);
+    drove__engine_linear.typed->dismiss(far);
     rig_fini(&r);
 }
 
@@ -653,7 +653,7 @@ TEST(shrinking_below_nothing_is_refused)
     drove_prepare_options opt = options_of(&r);
     drove_engine_shared *none = NULL;
     opt.weight_decay = 10.0;
-    assert_int_equal(drove__engine_linear.prepare(&opt, &none), DROVE_E_ARG);
+    assert_int_equal(drove__engine_linear.typed->prepare(&opt, &none), DROVE_E_ARG);
     assert_null(none);
     rig_fini(&r);
 }
@@ -665,8 +665,8 @@ TEST(a_range_that_floats_cannot_hold_is_refused)
     rig r;
     rig_init(&r, &set);
     for (size_t k = 0; k < DROVE_COUNT(wrong); k++)
-        assert_int_equal(drove__engine_linear.set_range(r.shared, wrong[k]), DROVE_E_ARG);
-    assert_int_equal(drove__engine_linear.set_range(r.shared, 2.0), DROVE_OK);
+        assert_int_equal(drove__engine_linear.typed->set_range(r.shared, wrong[k]), DROVE_E_ARG);
+    assert_int_equal(drove__engine_linear.typed->set_range(r.shared, 2.0), DROVE_OK);
     assert_true(r.shared->model_range == 2.0);
     rig_fini(&r);
 }
@@ -702,7 +702,7 @@ TEST(wrong_requests_are_refused)
         opt.model = model;
         opt.precision = wrong[k].precision;
         drove_engine_shared *none = NULL;
-        assert_true(drove__engine_linear.prepare(&opt, &none) != DROVE_OK);
+        assert_true(drove__engine_linear.typed->prepare(&opt, &none) != DROVE_OK);
         assert_null(none);
         drove__model_destroy(model);
         rig_fini(&r);

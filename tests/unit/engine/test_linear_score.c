@@ -67,7 +67,7 @@ static void rig_init(rig *r, size_t n_features)
                                        .rounding = "nearest",
                                        .eta = 0.1,
                                        .each = 1};
-    assert_int_equal(drove__engine_linear.prepare(&opt, &r->shared), DROVE_OK);
+    assert_int_equal(drove__engine_linear.typed->prepare(&opt, &r->shared), DROVE_OK);
     const drove_engine_options own = {.model = r->model,
                                       .kernels = &r->kernels,
                                       .data = &r->data,
@@ -79,7 +79,7 @@ static void rig_init(rig *r, size_t n_features)
 static void rig_fini(rig *r)
 {
     drove__engine_linear.destroy(r->engine);
-    drove__engine_linear.dismiss(r->shared);
+    drove__engine_linear.typed->dismiss(r->shared);
     drove__model_destroy(r->model);
     drove__storage_release(r->storage);
     drove__free(r->theta);

@@ -224,15 +224,15 @@ static uint32_t *train(rig *r, bool is_windows, size_t *n_words, double *range)
                                        .hints = true};
     drove_engine_shared *shared;
     drove_engine *e;
-    assert_int_equal(ops->prepare(&opt, &shared), DROVE_OK);
-    if (is_windows) assert_int_equal(ops->follow(shared, &r->windows), DROVE_OK);
+    assert_int_equal(ops->typed->prepare(&opt, &shared), DROVE_OK);
+    if (is_windows) assert_int_equal(ops->typed->follow(shared, &r->windows), DROVE_OK);
     const drove_engine_options own = {.model = r->model,
                                       .kernels = &r->kernels,
                                       .data = is_windows ? &r->windows : &r->memory,
                                       .max_rows = TURN,
                                       .shared = shared};
     assert_int_equal(ops->create(&own, &e), DROVE_OK);
-    *n_words = ops->n_words(shared);
+    *n_words = ops->typed->n_words(shared);
     *range = shared->model_range;
     uint32_t *words = drove__alloc(*n_words, sizeof *words), row[TURN];
     for (size_t turn = 0; turn < N_ROWS / TURN; turn++) {
@@ -246,7 +246,7 @@ static uint32_t *train(rig *r, bool is_windows, size_t *n_words, double *range)
         assert_true(made.is_finite);
     }
     ops->destroy(e);
-    ops->dismiss(shared);
+    ops->typed->dismiss(shared);
     drove__free(theta);
     return words;
 }
@@ -299,9 +299,9 @@ TEST(a_sample_is_walked_as_often_as_an_epoch_is_long)
                                            .each = 1,
                                            .seed = 3};
         drove_engine_shared *shared;
-        assert_int_equal(drove__engine_linear.prepare(&opt, &shared), DROVE_OK);
+        assert_int_equal(drove__engine_linear.typed->prepare(&opt, &shared), DROVE_OK);
         range[i] = shared->model_range;
-        drove__engine_linear.dismiss(shared);
+        drove__engine_linear.typed->dismiss(shared);
     }
     assert_true(range[1] > 0.6 * range[0] && range[1] < 1.8 * range[0]);
     assert_true(range[2] < range[1]);

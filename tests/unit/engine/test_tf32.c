@@ -238,18 +238,18 @@ static bool convolve(const drove_device *device, bool in_bf16, drove_accel_conv_
     drove_accel_conv *conv = NULL;
     drove_accel_buffer *memory;
     drove_accel_event *done;
-    if (ops->conv_create == NULL) return false;
+    if (ops->conv == NULL) return false;
     assert_int_equal(ops->queue_create(impl->accel, &q), DROVE_OK);
     if (in_bf16) ops->multiply_in_bf16(q);
     assert_int_equal(ops->alloc(impl->accel, N_X + N_W + N_Y, &memory), DROVE_OK);
     const drove_accel_view at_x = {memory, 0}, at_w = {memory, N_X}, at_y = {memory, N_X + N_W};
-    assert_int_equal(ops->conv_create(q, &k, ROWS, &conv), DROVE_OK);
-    bool can = conv != NULL && ops->conv_can(conv, part, ROWS);
+    assert_int_equal(ops->conv->create(q, &k, ROWS, &conv), DROVE_OK);
+    bool can = conv != NULL && ops->conv->can(conv, part, ROWS);
     if (can) {
         assert_int_equal(ops->write(q, at_x, x, N_X), DROVE_OK);
         assert_int_equal(ops->write(q, at_w, w, N_W), DROVE_OK);
         assert_int_equal(ops->write(q, at_y, y, N_Y), DROVE_OK);
-        assert_int_equal(ops->conv_run(conv, part, ROWS, at_x, at_w, at_y, false), DROVE_OK);
+        assert_int_equal(ops->conv->run(conv, part, ROWS, at_x, at_w, at_y, false), DROVE_OK);
         assert_int_equal(ops->read(q, x, at_x, N_X), DROVE_OK);
         assert_int_equal(ops->read(q, w, at_w, N_W), DROVE_OK);
         assert_int_equal(ops->read(q, y, at_y, N_Y), DROVE_OK);
@@ -257,7 +257,7 @@ static bool convolve(const drove_device *device, bool in_bf16, drove_accel_conv_
         assert_int_equal(ops->wait(done, UINT64_MAX), DROVE_OK);
         ops->event_destroy(done);
     }
-    if (conv != NULL) ops->conv_destroy(conv);
+    if (conv != NULL) ops->conv->destroy(conv);
     ops->free(impl->accel, memory);
     ops->queue_destroy(q);
     return can;

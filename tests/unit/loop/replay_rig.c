@@ -143,13 +143,15 @@ static void settle(drove_engine *e, uint32_t *words)
     note('t', worker_of(e));
 }
 
+static const drove_typed_ops typed = {.settle = settle};
+
 const drove_engine_ops replay_engine = {.name = "plain",
                                         .create = create,
                                         .destroy = destroy,
                                         .begin = begin,
                                         .finish = finish,
                                         .steps = steps,
-                                        .settle = settle},
+                                        .typed = &typed},
                        replay_engine_staging = {.name = "staging",
                                                 .create = create,
                                                 .destroy = destroy,

@@ -213,9 +213,10 @@ static void timed_settle(drove_engine *e, uint32_t *words)
     time_ns += 70000;
 }
 
+static const drove_typed_ops live_typed = {.settle = timed_settle};
 static const drove_engine_ops live_engine = {.name = "live",
                                              .steps = timed_steps,
-                                             .settle = timed_settle};
+                                             .typed = &live_typed};
 static const drove_sync_live_ops timed_lending = {.begin = timed_live, .done = timed_live_done};
 static const drove_sync_ops live_strategy = {.name = "live"};
 

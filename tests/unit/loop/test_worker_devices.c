@@ -115,14 +115,10 @@ static drove_status copies(drove_engine *e, drove_device_copy_fn *tell, void *co
     return DROVE_OK;
 }
 
-static const drove_engine_ops resident_engine = {.name = "resident",
-                                                 .begin = begin,
-                                                 .part = part,
-                                                 .give = give,
-                                                 .finish = finish,
-                                                 .copies = copies,
-                                                 .set_params = set_params,
-                                                 .get_params = get_params};
+static const drove_resident_ops of_resident = {
+    .set_params = set_params, .get_params = get_params, .give = give, .copies = copies};
+static const drove_engine_ops resident_engine = {
+    .name = "resident", .begin = begin, .part = part, .finish = finish, .resident = &of_resident};
 static const drove_engine_ops plain_engine = {.name = "plain", .begin = begin, .finish = finish};
 
 static float replica_of[2 * N_PARAMS]; /* and the shared state of nesterov behind it */
