@@ -19,13 +19,13 @@ cpu detect_once             pthread_once
 cpu features                found once, constant
 cpu model                   found once, constant
 cpu vendor                  found once, constant
+errors drove_cl_host        the library, as a module sees it; set when it is opened
+errors drove_cuda_host      likewise
 fork first                  locks that a fork waits for, of the whole process as the fork is
 fork lock                   of first
 fork once                   pthread_once
 list more                   a registry that the program adds, before it has a thread
 module devices              found once, constant
-module drove_cl_host        the library, as a module sees it; set when it is opened
-module drove_cuda_host      likewise
 module folder               of host; constant
 module host                 what modules are given; constant
 module known                opened modules; a row is constant
