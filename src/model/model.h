@@ -343,22 +343,26 @@ void drove__model_forward(const drove_model *model, const drovek_table *k, const
  * its gradient here, so this is where weights of examples act. */
 void drove__model_loss(const drove_model *model, const drovek_table *k, const drove_target *target,
                        size_t n_rows, float scale, drove_pass *pass, drove_score *score);
-/* Computes the gradient below the heads' derivatives into grad[n_params].  Every element is
- * written, unless the input is sparse and spans_wanted: then rows of the first layer's W that no
- * example touches are unchanged.  Calls after_layer(context, layer) when a layer's part of grad is
- * complete, from the last layer to the first; may be NULL. */
+/* Where backward puts the gradient.  Every element is written, unless the input is sparse and
+ * spans_wanted: then rows of the first layer's W that no example touches are unchanged. */
 typedef void drove_layer_done_fn(void *context, size_t layer);
+typedef struct drove_backward {
+    float *grad; /* [n_params] */
+    bool   spans_wanted;
+    /* Called when a layer's part of grad is complete, from the last layer to the first; or NULL. */
+    drove_layer_done_fn *after_layer;
+    void                *context;
+} drove_backward;
+/* Computes the gradient below the heads' derivatives. */
 void drove__model_backward(const drove_model *model, const drovek_table *k, const float *theta,
-                           const drove_input *in, drove_pass *pass, float *grad, bool spans_wanted,
-                           drove_layer_done_fn *after_layer, void *context);
+                           const drove_input *in, drove_pass *pass, const drove_backward *to);
 /* The same for a team: every part calls each of them, with barriers of their own inside; part 0
  * calls after_layer.  All parts must pass a barrier between forward and loss (part 0 alone), and
  * before backward. */
 void drove__model_forward_part(const drove_model *model, const drovek_table *k, const float *theta,
                                const drove_input *in, drove_pass *pass, const drove_part *part);
 void drove__model_backward_part(const drove_model *model, const drovek_table *k, const float *theta,
-                                const drove_input *in, drove_pass *pass, float *grad,
-                                bool spans_wanted, drove_layer_done_fn *after_layer, void *context,
+                                const drove_input *in, drove_pass *pass, const drove_backward *to,
                                 const drove_part *part);
 /* A linear model: outputs x W + b alone, of one dense layer with biases. */
 bool drove__model_is_linear(const drove_model *model);

@@ -177,18 +177,18 @@ void drove__model_loss(const drove_model *model, const drovek_table *k, const dr
 }
 
 void drove__model_backward_part(const drove_model *model, const drovek_table *k, const float *theta,
-                                const drove_input *in, drove_pass *pass, float *grad,
-                                bool spans_wanted, drove_layer_done_fn *after_layer, void *context,
+                                const drove_input *in, drove_pass *pass, const drove_backward *to,
                                 const drove_part *part)
 {
     drove_bottom bottom[DROVE_LAYER_MOST_BOTTOMS];
+    float *grad = to->grad;
     if (part->part == 0 && model->n_statistics > 0)
         memset(grad + model->n_params - model->n_statistics, 0, model->n_statistics * sizeof *grad);
     for (size_t l = model->n_layers; l-- > 0;) {
         const drove_layer *layer = &model->layer[l];
         drove_call call = make_call(model, k, theta, in, pass, l, part, bottom);
         call.grad = grad;
-        call.spans_wanted = spans_wanted;
+        call.spans_wanted = to->spans_wanted;
         if (pass->integers != NULL) drove__integers_round(&call, false);
         layer->ops->backward(&call);
         meet(part);
@@ -204,16 +204,14 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
                 k->scale_f32(grad + layer->b_offset, layer->n_b, b_lr);
         }
         if (convert_deltas(&call)) meet(part);
-        if (after_layer != NULL && part->part == 0) after_layer(context, l);
+        if (to->after_layer != NULL && part->part == 0) to->after_layer(to->context, l);
     }
 }
 
 void drove__model_backward(const drove_model *model, const drovek_table *k, const float *theta,
-                           const drove_input *in, drove_pass *pass, float *grad, bool spans_wanted,
-                           drove_layer_done_fn *after_layer, void *context)
+                           const drove_input *in, drove_pass *pass, const drove_backward *to)
 {
-    drove__model_backward_part(model, k, theta, in, pass, grad, spans_wanted, after_layer, context,
-                               &alone);
+    drove__model_backward_part(model, k, theta, in, pass, to, &alone);
 }
 
 bool drove__model_is_linear(const drove_model *model)

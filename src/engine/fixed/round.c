@@ -69,10 +69,9 @@ void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned 
     }
 }
 
-/* rounder NULL: x are integers times units, and no random bits are drawn. */
-static void put_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
-                       const drove_fixed_channels *channels, const float *x, float *to, size_t n,
-                       uint32_t largest, drovek_planes *planes)
+void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
+                               const drove_fixed_channels *channels, const float *x, float *to,
+                               size_t n, uint32_t largest, drovek_planes *planes)
 {
     static const DROVE_ALIGNED_CACHE_LINE uint8_t zeros[DROVEK_BLOCK_BYTES];
     drovek_bits none = {.kind = DROVEK_BITS_FIXED, .block = zeros};
@@ -104,16 +103,9 @@ static void put_planes(const drovek_table *k, drove_rounder *rounder, unsigned b
     }
 }
 
-void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
-                               const drove_fixed_channels *channels, const float *x, float *to,
-                               size_t n, uint32_t largest, drovek_planes *planes)
-{
-    put_planes(k, rounder, bits, channels, x, to, n, largest, planes);
-}
-
 void drove__fixed_keep_planes(const drovek_table *k, unsigned bits,
                               const drove_fixed_channels *channels, const float *x, size_t n,
                               uint32_t largest, drovek_planes *planes)
 {
-    put_planes(k, NULL, bits, channels, x, NULL, n, largest, planes);
+    drove__fixed_round_planes(k, NULL, bits, channels, x, NULL, n, largest, planes);
 }

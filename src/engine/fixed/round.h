@@ -33,7 +33,7 @@ void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned 
 /* The same integers, of at most 8 bits without a low plane, to planes[n] with their unit; by the
  * kernels k->planes, which must be there.  to (NULL: not wanted; or x) = their values.  largest:
  * that of x, as by largest_f32; with channels not looked at.  Units by channel are those of
- * columns: of the formats NHWC and of vectors alone. */
+ * columns: of the formats NHWC and of vectors alone.  rounder NULL: as keep_planes. */
 void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, unsigned bits,
                                const drove_fixed_channels *channels, const float *x, float *to,
                                size_t n, uint32_t largest, drovek_planes *planes);

@@ -80,7 +80,9 @@ drove_status drove__host_gradient_in_blocks(drove_engine *e, const drove_batch *
         const size_t n_rows = next - first;
         const uint64_t start = drove__now_ns();
         addition add = {.e = e, .grad = grad, .is_last = first + n_rows == batch->n_rows};
-        float *to = first == 0 ? grad->value : e->part;
+        const drove_backward to = {.grad = first == 0 ? grad->value : e->part,
+                                   .after_layer = first == 0 ? NULL : add_layer,
+                                   .context = &add};
         drove_input in;
         drove_target target;
         DROVE_TRY(load_block(e, batch, first, n_rows, &in, &target));
@@ -88,8 +90,7 @@ drove_status drove__host_gradient_in_blocks(drove_engine *e, const drove_batch *
         drove__model_loss(e->model, e->kernels, &target, n_rows, 1.0f / (float)batch->n_rows,
                           &e->pass, &e->done.score);
         const uint64_t middle = drove__now_ns();
-        drove__model_backward(e->model, e->kernels, theta, &in, &e->pass, to, false,
-                              first == 0 ? NULL : add_layer, &add);
+        drove__model_backward(e->model, e->kernels, theta, &in, &e->pass, &to);
         e->done.times.forward_ns += middle - start;
         e->done.times.backward_ns += drove__now_ns() - middle;
         DROVE_TRY(drove__pass_outcome(&e->pass));

@@ -163,8 +163,11 @@ static void do_part(void *context, const drove_part *part)
         j->middle_ns = drove__now_ns();
     }
     if (part->n_parts > 1) part->meet(part->context, part->part);
-    drove__model_backward_part(e->model, e->kernels, j->theta, j->in, &e->pass, j->grad->value,
-                               j->grad->span != NULL, j->grad->after_layer, j->grad->context, part);
+    const drove_backward to = {.grad = j->grad->value,
+                               .spans_wanted = j->grad->span != NULL,
+                               .after_layer = j->grad->after_layer,
+                               .context = j->grad->context};
+    drove__model_backward_part(e->model, e->kernels, j->theta, j->in, &e->pass, &to, part);
 }
 
 static void do_pass(job *j)

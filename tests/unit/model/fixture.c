@@ -154,7 +154,8 @@ double fixture_gradient(fixture *f, const drovek_table *k, const drove_input *in
     drove__model_forward(f->model, k, f->theta, in, &f->pass);
     drove__model_loss(f->model, k, &f->target, in->n_rows, 1.0f / (float)in->n_rows, &f->pass,
                       &score);
-    drove__model_backward(f->model, k, f->theta, in, &f->pass, f->grad, spans_wanted, NULL, NULL);
+    drove__model_backward(f->model, k, f->theta, in, &f->pass,
+                          &(drove_backward){.grad = f->grad, .spans_wanted = spans_wanted});
     return score.loss / (double)score.n_rows;
 }
 

@@ -148,7 +148,7 @@ static float *gradient_of(const drove_model *m, float *out, size_t *n_converted)
     }
     drove__model_forward(m, &kernels, theta, &in, &pass);
     drove__model_loss(m, &kernels, &target, ROWS, 1.0f / ROWS, &pass, &score);
-    drove__model_backward(m, &kernels, theta, &in, &pass, grad, false, NULL, NULL);
+    drove__model_backward(m, &kernels, theta, &in, &pass, &(drove_backward){.grad = grad});
     memcpy(out, pass.out[m->n_layers - 1], ROWS * CLASSES * sizeof *out);
     drove__pass_fini(&pass);
     drove__free(theta);

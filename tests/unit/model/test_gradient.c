@@ -250,7 +250,9 @@ TEST(layers_are_reported_when_complete)
     call_log log = {.grad = f.grad, .model = f.model};
     drove__model_forward(f.model, &k, f.theta, &f.dense, &f.pass);
     drove__model_loss(f.model, &k, &f.target, 7, 1.0f, &f.pass, &score);
-    drove__model_backward(f.model, &k, f.theta, &f.dense, &f.pass, f.grad, false, log_layer, &log);
+    drove__model_backward(
+        f.model, &k, f.theta, &f.dense, &f.pass,
+        &(drove_backward){.grad = f.grad, .after_layer = log_layer, .context = &log});
     assert_int_equal(log.n_calls, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(log.layer[i], 2 - i);

@@ -203,8 +203,9 @@ static void *work(void *argument)
     if (me->part == 0)
         drove__model_loss(t->model, &t->kernels, &target, ROWS, 1.0f / ROWS, &m->pass, &m->score);
     pthread_barrier_wait(&m->barrier);
-    drove__model_backward_part(t->model, &t->kernels, t->theta, &in, &m->pass, t->grad, false,
-                               log_layer, m, &part);
+    drove__model_backward_part(
+        t->model, &t->kernels, t->theta, &in, &m->pass,
+        &(drove_backward){.grad = t->grad, .after_layer = log_layer, .context = m}, &part);
     return NULL;
 }
 

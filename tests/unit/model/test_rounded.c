@@ -130,7 +130,7 @@ static void run(told *t, const drovek_table *k)
     t->pass.is_training = true;
     drove__model_forward(t->model, k, theta, &in, &t->pass);
     drove__model_loss(t->model, k, &target, N_ROWS, 1.0f, &t->pass, &score);
-    drove__model_backward(t->model, k, theta, &in, &t->pass, grad, false, NULL, NULL);
+    drove__model_backward(t->model, k, theta, &in, &t->pass, &(drove_backward){.grad = grad});
     assert_int_equal(t->next, 0);
     drove__pass_fini(&t->pass);
 }
@@ -305,7 +305,7 @@ static double pass_of(const drove_model *m, const drovek_table *k, float *grad)
         round_to(1.0f, x, NULL, N_ROWS * N_INPUTS, &pass.integers->value[0]);
     drove__model_forward(m, k, theta, &in, &pass);
     drove__model_loss(m, k, &target, N_ROWS, 1.0f, &pass, &score);
-    drove__model_backward(m, k, theta, &in, &pass, grad, false, NULL, NULL);
+    drove__model_backward(m, k, theta, &in, &pass, &(drove_backward){.grad = grad});
     drove__pass_fini(&pass);
     return score.loss;
 }
