@@ -78,28 +78,31 @@ static const drove_engine_ops engine = {.name = "differences",
                                         .begin = begin,
                                         .finish = finish};
 
-static unsigned count(char *why, size_t size)
+static unsigned count(const drove_device_kind *kind, char *why, size_t size)
 {
+    (void)kind;
     if (size > 0) why[0] = '\0';
     return 1;
 }
-static drove_status describe(unsigned device, drove_device_facts *out)
+static drove_status describe(const drove_device_kind *kind, unsigned device,
+                             drove_device_facts *out)
 {
+    (void)kind;
     if (device > 0) return drove__fail(DROVE_E_ARG, "differences: expected device 0");
     *out = (drove_device_facts){.name = "differences on the host"};
     return DROVE_OK;
 }
-extern const drove_device_kind drove__device_kind_differences;
-static drove_status open_device(const drove_spec *spec, drove_device **out)
+static drove_status open_device(const drove_device_kind *kind, const drove_spec *spec,
+                                drove_device **out)
 {
     *out = NULL;
-    if (spec->n_args > 0 && strcmp(spec->arg[0], "0") != 0) return describe(1, NULL);
+    if (spec->n_args > 0 && strcmp(spec->arg[0], "0") != 0) return describe(kind, 1, NULL);
     drove_device *device = calloc(1, sizeof *device);
     if (device == NULL) return drove__fail_nomem("device", sizeof *device);
-    device->kind = &drove__device_kind_differences;
+    device->kind = kind;
     device->engine = &engine;
     *out = device;
-    return describe(0, &device->facts);
+    return describe(kind, 0, &device->facts);
 }
 static void close_device(drove_device *device)
 {

@@ -28,13 +28,13 @@ void drove__info_print_devices(FILE *stream)
     char why[WHY_SIZE];
     for (const drove_device_kind *const *kind = drove__device_kinds; *kind != NULL; kind++) {
         why[0] = '\0';
-        unsigned n = (*kind)->count(why, sizeof why);
+        unsigned n = (*kind)->count(*kind, why, sizeof why);
         for (unsigned i = 0; i < n; i++, title = "") {
             char name[32], memory[32];
             drove_device_facts facts;
             snprintf(name, sizeof name, "%s:%u", (*kind)->name, i);
             fprintf(stream, "%-12s%-*s ", title, LABEL_WIDTH, name);
-            if ((*kind)->describe(i, &facts) != DROVE_OK) {
+            if ((*kind)->describe(*kind, i, &facts) != DROVE_OK) {
                 fprintf(stream, "%s\n", drove_error_text());
                 continue;
             }
@@ -98,10 +98,10 @@ json_t *drove__info_json_devices(void)
     char why[WHY_SIZE];
     json_t *array = json_array();
     for (const drove_device_kind *const *kind = drove__device_kinds; *kind != NULL; kind++) {
-        unsigned n = (*kind)->count(why, sizeof why);
+        unsigned n = (*kind)->count(*kind, why, sizeof why);
         for (unsigned i = 0; i < n; i++) {
             drove_device_facts facts = {0};
-            bool is_known = (*kind)->describe(i, &facts) == DROVE_OK;
+            bool is_known = (*kind)->describe(*kind, i, &facts) == DROVE_OK;
             drove__json_add(
                 &array, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:b, s:o}", "kind", (*kind)->name,
                                   "index", (int)i, "name", json_text(facts.name), "driver",
@@ -119,7 +119,7 @@ json_t *drove__info_json_kinds(void)
     json_t *array = json_array();
     for (const drove_device_kind *const *kind = drove__device_kinds; *kind != NULL; kind++) {
         char why[WHY_SIZE] = "";
-        unsigned n = (*kind)->count(why, sizeof why);
+        unsigned n = (*kind)->count(*kind, why, sizeof why);
         drove__json_add(&array, json_pack("{s:s, s:i, s:o}", "kind", (*kind)->name, "n_devices",
                                           (int)n, "reason", json_text(n == 0 ? why : "")));
     }

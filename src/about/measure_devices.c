@@ -212,7 +212,7 @@ drove_status drove__measure_devices(const drove_config *config, const drovek_tab
     status = measure_engine(&b, &drove__engine_host, NULL, out, host);
     if (status != DROVE_OK) goto fail;
     for (size_t k = 0; drove__device_kinds[k] != NULL; k++) {
-        const unsigned n = drove__device_kinds[k]->count(why, sizeof why);
+        const unsigned n = drove__device_kinds[k]->count(drove__device_kinds[k], why, sizeof why);
         for (unsigned i = 0; i < n && out->n < MOST_SPEEDS; i++) {
             drove_speed *s = add(out, drove__device_kinds[k]->name, i, false);
             if (measure_device(&b, out, s) != DROVE_OK)

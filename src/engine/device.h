@@ -20,21 +20,23 @@ typedef struct drove_device_facts {
     bool     can_split;    /* into sub-devices: opencl:0.1 */
 } drove_device_facts;
 
-typedef struct drove_device_kind {
+typedef struct drove_device_kind drove_device_kind;
+struct drove_device_kind {      /* slots get their own row as kind */
     const char           *name; /* "opencl", as in --workers opencl:0 */
     const char           *help; /* one line, with its arguments and keys */
     const char           *source;
     const drove_spec_key *keys; /* of its own in a worker's spec; NULL: none */
     /* Devices that can be found; 0 where there are none, with the reason in why[size] ("" where
      * nothing has to be said). */
-    unsigned (*count)(char *why, size_t size);
-    drove_status (*describe)(unsigned device, drove_device_facts *out);
+    unsigned (*count)(const drove_device_kind *kind, char *why, size_t size);
+    drove_status (*describe)(const drove_device_kind *kind, unsigned device,
+                             drove_device_facts *out);
     /* spec: a worker's, "opencl:0.1?parts=2", its keys checked against `keys` and the worker's own.
      * Errors: DROVE_E_ARG (no such device: which there are), DROVE_E_UNSUPPORTED (no module, no
      * driver), DROVE_E_NOMEM, DROVE_E_SYSTEM. */
-    drove_status (*open)(const drove_spec *spec, drove_device **out);
+    drove_status (*open)(const drove_device_kind *kind, const drove_spec *spec, drove_device **out);
     void (*close)(drove_device *device); /* NULL accepted */
-} drove_device_kind;
+};
 
 struct drove_device {
     const drove_device_kind *kind;

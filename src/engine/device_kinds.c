@@ -26,8 +26,9 @@ drove_status drove__device_open(const drove_spec *spec, drove_device **out)
     size_t n = 0;
     *out = NULL;
     for (; drove__device_kinds[n] != NULL; n++) {
-        name[n] = drove__device_kinds[n]->name;
-        if (strcmp(name[n], spec->name) == 0) return drove__device_kinds[n]->open(spec, out);
+        const drove_device_kind *kind = drove__device_kinds[n];
+        name[n] = kind->name;
+        if (strcmp(name[n], spec->name) == 0) return kind->open(kind, spec, out);
     }
     return drove__fail_unknown("kind of device", spec->name, name, n);
 }

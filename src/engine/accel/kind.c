@@ -25,12 +25,12 @@ static drove_status count_devices(const drove_accel_ops *ops, unsigned *out)
     return ops->count(out);
 }
 
-static unsigned count_of(const char *name, char *why, size_t size)
+static unsigned count(const drove_device_kind *kind, char *why, size_t size)
 {
     const drove_accel_ops *ops;
     unsigned n = 0;
     why[0] = '\0';
-    drove_status status = drove__module_open(name, &ops);
+    drove_status status = drove__module_open(kind->name, &ops);
     if (status == DROVE_OK) status = count_devices(ops, &n);
     if (status != DROVE_OK) {
         snprintf(why, size, "%s", drove_error_text());
@@ -49,11 +49,12 @@ static void take_facts(const drove_accel_facts *from, drove_device_facts *to)
     snprintf(to->driver, sizeof to->driver, "%s", from->driver);
 }
 
-static drove_status describe_of(const char *name, unsigned device, drove_device_facts *out)
+static drove_status describe(const drove_device_kind *kind, unsigned device,
+                             drove_device_facts *out)
 {
     const drove_accel_ops *ops;
     drove_accel_facts facts = {0};
-    DROVE_TRY(drove__module_open(name, &ops));
+    DROVE_TRY(drove__module_open(kind->name, &ops));
     DROVE_TRY(ops->describe(device, &facts));
     take_facts(&facts, out);
     return DROVE_OK;
@@ -185,8 +186,8 @@ drove_status drove__accel_open(const drove_device_kind *kind, const drove_accel_
     return DROVE_OK;
 }
 
-static drove_status open_of(const drove_device_kind *kind, const drove_spec *spec,
-                            drove_device **out)
+static drove_status open_device(const drove_device_kind *kind, const drove_spec *spec,
+                                drove_device **out)
 {
     const drove_accel_ops *ops;
     drove_status status = drove__module_open(kind->name, &ops);
@@ -205,36 +206,6 @@ static void close_device(drove_device *device)
 
 /* ---- the rows ---- */
 
-static unsigned count_opencl(char *why, size_t size)
-{
-    return count_of("opencl", why, size);
-}
-
-static drove_status describe_opencl(unsigned device, drove_device_facts *out)
-{
-    return describe_of("opencl", device, out);
-}
-
-static drove_status open_opencl(const drove_spec *spec, drove_device **out)
-{
-    return open_of(&drove__device_kind_opencl, spec, out);
-}
-
-static unsigned count_cuda(char *why, size_t size)
-{
-    return count_of("cuda", why, size);
-}
-
-static drove_status describe_cuda(unsigned device, drove_device_facts *out)
-{
-    return describe_of("cuda", device, out);
-}
-
-static drove_status open_cuda(const drove_spec *spec, drove_device **out)
-{
-    return open_of(&drove__device_kind_cuda, spec, out);
-}
-
 static const drove_spec_key opencl_keys[] = {
     {"parts", NULL, DROVE_AS_COUNT(settings, n_parts, 1, UINT32_MAX),
      .help = "equal parts of the device; without it one a compute unit"},
@@ -252,9 +223,9 @@ const drove_device_kind drove__device_kind_opencl = {
             "equal parts of it [N: its compute units]",
     .source = "OpenCL 1.2; CLBlast",
     .keys = opencl_keys,
-    .count = count_opencl,
-    .describe = describe_opencl,
-    .open = open_opencl,
+    .count = count,
+    .describe = describe,
+    .open = open_device,
     .close = close_device,
 };
 
@@ -264,8 +235,8 @@ const drove_device_kind drove__device_kind_cuda = {
             "its tensor cores",
     .source = "CUDA; cuBLAS; cuDNN",
     .keys = cuda_keys,
-    .count = count_cuda,
-    .describe = describe_cuda,
-    .open = open_cuda,
+    .count = count,
+    .describe = describe,
+    .open = open_device,
     .close = close_device,
 };

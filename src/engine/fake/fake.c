@@ -47,19 +47,22 @@ struct drove_engine {
 
 /* ---- the device ---- */
 
-static unsigned count_fake(char *why, size_t size)
+static unsigned count_fake(const drove_device_kind *kind, char *why, size_t size)
 {
+    (void)kind;
     if (size > 0) why[0] = '\0'; /* none is found anywhere, any number can be named */
     return 0;
 }
 
-static drove_status describe_fake(unsigned device, drove_device_facts *out)
+static drove_status describe_fake(const drove_device_kind *kind, unsigned device,
+                                  drove_device_facts *out)
 {
-    (void)out;
+    (void)kind, (void)out;
     return drove__fail(DROVE_E_ARG, "fake:%u: there is no list of fake devices", device);
 }
 
-static drove_status open_fake(const drove_spec *spec, drove_device **out)
+static drove_status open_fake(const drove_device_kind *kind, const drove_spec *spec,
+                              drove_device **out)
 {
     drove_fake_script script;
     *out = NULL;
@@ -81,7 +84,7 @@ static drove_status open_fake(const drove_spec *spec, drove_device **out)
     (void)pthread_cond_init(&f->gone, NULL);
     (void)pthread_condattr_destroy(&clock);
     f->script = script;
-    *device = (drove_device){.kind = &drove__device_kind_fake,
+    *device = (drove_device){.kind = kind,
                              .engine = &drove__engine_fake,
                              .facts = {.memory_bytes = script.memory_bytes},
                              .impl = f};

@@ -60,7 +60,7 @@ drove_device *accel_open_device(const char *kind, const char *argument)
     drove_device *device = NULL;
     for (size_t i = 0; drove__device_kinds[i] != NULL; i++) {
         const drove_device_kind *k = drove__device_kinds[i];
-        if (strcmp(k->name, kind) == 0 && k->count(why, sizeof why) == 0) {
+        if (strcmp(k->name, kind) == 0 && k->count(k, why, sizeof why) == 0) {
             print_message("%s: skipped: %s\n", kind, why);
             return NULL;
         }

@@ -55,7 +55,9 @@ TEST(gradients_and_scores_are_those_of_the_host)
     assert_true(model->n_params <= MOST_PARAMS);
     assert_int_equal(drove__model_init(model, "xavier:1", 1, theta), DROVE_OK);
     assert_int_equal(drove__spec_parse("differences:0", &spec), DROVE_OK);
-    assert_int_equal(drove__device_kind_differences.open(&spec, &device), DROVE_OK);
+    assert_int_equal(drove__device_kind_differences.open(&drove__device_kind_differences, &spec,
+                                                         &device),
+                     DROVE_OK);
     drove_engine_options opt = {
         .model = model, .kernels = &kernels, .data = &data, .max_rows = N_ROWS, .device = device};
     assert_int_equal(drove__engine_host.create(&opt, &host), DROVE_OK);

@@ -405,9 +405,10 @@ TEST(fake_devices_are_named_not_found)
     drove_device_facts facts;
     drove_device *device;
     drove_spec spec;
-    assert_int_equal(drove__device_kind_fake.count(why, sizeof why), 0);
+    assert_int_equal(drove__device_kind_fake.count(&drove__device_kind_fake, why, sizeof why), 0);
     assert_string_equal(why, "");
-    assert_int_equal(drove__device_kind_fake.describe(0, &facts), DROVE_E_ARG);
+    assert_int_equal(drove__device_kind_fake.describe(&drove__device_kind_fake, 0, &facts),
+                     DROVE_E_ARG);
     assert_int_equal(drove__spec_parse("fake:0", &spec), DROVE_OK);
     assert_int_equal(drove__device_open(&spec, &device), DROVE_E_ARG);
     assert_null(device);

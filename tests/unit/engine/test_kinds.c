@@ -194,10 +194,11 @@ TEST(test_without_modules)
         size_t k = 0;
         while (strcmp(drove__device_kinds[k]->name, names[i]) != 0) k++;
         snprintf(file, sizeof file, "drove_%s.so", names[i]);
-        assert_int_equal(drove__device_kinds[k]->count(why, sizeof why), 0);
+        assert_int_equal(drove__device_kinds[k]->count(drove__device_kinds[k], why, sizeof why), 0);
         assert_non_null(strstr(why, file));
         drove_device_facts facts;
-        assert_int_equal(drove__device_kinds[k]->describe(0, &facts), DROVE_E_UNSUPPORTED);
+        assert_int_equal(drove__device_kinds[k]->describe(drove__device_kinds[k], 0, &facts),
+                         DROVE_E_UNSUPPORTED);
         assert_non_null(strstr(drove_error_text(), file));
         drove_spec spec;
         drove_device *device = NULL;
