@@ -18,18 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const hosts[] = {"threads", "processes", "ranks"};
-
-bool drove__record_host_find(const char *name, drove_host_kind *out)
-{
-    for (size_t i = 0; i < DROVE_COUNT(hosts); i++) {
-        if (strcmp(name, hosts[i]) != 0) continue;
-        *out = (drove_host_kind)i;
-        return true;
-    }
-    return false;
-}
-
 static const char *flag_of(const drove_workers *workers)
 {
     return workers->repeating != NULL ? "--replay" : "--record";
@@ -104,13 +92,6 @@ drove_status drove__run_record_strategy(const drove_config *config, const drove_
                                  workers->plan.n_workers, &workers->loop->recording);
 }
 
-static uint64_t checksum_now(const drove_workers *workers)
-{
-    drove_sync *s = workers->loop->sync;
-    const drove_params at = s->ops->peek(s);
-    return drove__checksum(drove__params_bytes(&at), s->n_vector * sizeof(float));
-}
-
 /* ---- recording ---- */
 
 static drove_status begin_file(drove_run *run)
@@ -133,12 +114,12 @@ static drove_status begin_file(drove_run *run)
     DROVE_TRY(status);
     char first[DROVE_CHECKSUM_TEXT_SIZE];
     const drove_plan *plan = &run->workers.plan;
-    drove__checksum_print(checksum_now(&run->workers), first);
+    drove__checksum_print(drove__run_record_mark(&run->workers, &run->state).checksum, first);
     json_t *own =
         json_pack("{s:s, s:b, s:i, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "repeat",
                   run->workers.repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
                   run->state.standing.recovers ? 1 : 0, "workers", (int)plan->n_workers, "host",
-                  hosts[plan->host], "ranks", (int)run->workers.ranks.n, "cores",
+                  drove__record_host(plan->host), "ranks", (int)run->workers.ranks.n, "cores",
                   (int)plan->worker[plan->first_here].n_cores, "width",
                   (int)run->workers.loop->source->width, "isa", run->workers.kernels.isa, "gemm",
                   drove__run_gemm(&run->problem, &run->workers), "data", data, "first", first);
@@ -173,14 +154,6 @@ drove_status drove__run_record_begin(drove_run *run)
     if (run->workers.loop->recording == NULL) return DROVE_OK;
     return drove__ranks_agree(&run->workers,
                               run->workers.ranks.rank == 0 ? begin_file(run) : DROVE_OK);
-}
-
-drove_recorded_mark drove__run_record_mark(const drove_workers *workers, const drove_state *state)
-{
-    return (drove_recorded_mark){.next = atomic_load(&workers->loop->source->next),
-                                 .published = atomic_load(&workers->loop->sync->published),
-                                 .checksum = checksum_now(workers),
-                                 .train_ns = state->standing.train_ns};
 }
 
 /* The run goes on without its record, which is good up to its last mark. */

@@ -27,8 +27,8 @@ drove_status drove__replay_plan(drove_workers *workers);
  * freed by drove__safetensors_fini.  Errors: those of drove__safetensors_load. */
 bool         drove__replay_has_state(const drove_workers *workers);
 drove_status drove__replay_state(const drove_workers *workers, drove_safetensors *st);
-/* The word of a record's header.  False: there is no such. */
-bool drove__record_host_find(const char *name, drove_host_kind *out);
+/* The word of a record's header. */
+const char *drove__record_host(drove_host_kind kind);
 
 /* With either, once the strategy is there and before the workers start: sets workers->repeat,
  * serialises a strategy that has no order, and opens the file of --record.  With processes, while

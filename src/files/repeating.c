@@ -42,6 +42,26 @@ struct drove_repeating { /* of a run with --replay */
     bool is_shorter;     /* --until is not the recorded one */
 };
 
+/* ---- what a record says of a run ---- */
+
+static const char *const hosts[] = {"threads", "processes", "ranks"};
+
+const char *drove__record_host(drove_host_kind kind)
+{
+    return hosts[kind];
+}
+
+drove_recorded_mark drove__run_record_mark(const drove_workers *workers, const drove_state *state)
+{
+    drove_sync *s = workers->loop->sync;
+    const drove_params at = s->ops->peek(s);
+    return (drove_recorded_mark){.next = atomic_load(&workers->loop->source->next),
+                                 .published = atomic_load(&s->published),
+                                 .checksum = drove__checksum(drove__params_bytes(&at),
+                                                             s->n_vector * sizeof(float)),
+                                 .train_ns = state->standing.train_ns};
+}
+
 /* ---- the header of a record ---- */
 
 static bool take_text(const json_t *object, const char *key, char *into, size_t size)
@@ -62,8 +82,11 @@ static bool take_count(const json_t *object, const char *key, unsigned *out)
 static bool take_place(const json_t *record, header *h)
 {
     const char *host = json_string_value(json_object_get(record, "host"));
-    return host != NULL && drove__record_host_find(host, &h->host) &&
-           take_count(record, "ranks", &h->n_ranks) && take_count(record, "cores", &h->n_cores) &&
+    size_t i = 0;
+    while (host != NULL && i < DROVE_COUNT(hosts) && strcmp(host, hosts[i]) != 0) i++;
+    if (host == NULL || i == DROVE_COUNT(hosts)) return false;
+    h->host = (drove_host_kind)i;
+    return take_count(record, "ranks", &h->n_ranks) && take_count(record, "cores", &h->n_cores) &&
            h->n_ranks >= 1 && h->n_cores >= 1 && h->n_workers % h->n_ranks == 0;
 }
 
