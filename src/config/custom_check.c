@@ -114,7 +114,6 @@ drove_status drove_loss_check(const drove_custom_loss *loss, const drove_loss_ba
 {
     DROVE_GIVEN(loss);
     DROVE_GIVEN(batch);
-    DROVE_GIVEN_AS(worst_out, "worst");
     const size_t n = batch->n_rows * batch->n_outputs;
     drove_options options = {0};
     worst w = {0};
@@ -290,7 +289,6 @@ drove_status drove_layer_check(const drove_custom_layer *layer, drove_layer_shap
                                uint64_t seed, double bound, double *worst_out)
 {
     DROVE_GIVEN(layer);
-    DROVE_GIVEN_AS(worst_out, "worst");
     drove_options options = {0};
     layer_probe p = {.layer = layer, .seed = seed};
     worst w = {0};
