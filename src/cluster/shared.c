@@ -7,7 +7,7 @@
 #include "cluster/shared_state.h"
 
 #include "base/clock.h"
-#include "base/virtual.h"
+#include "base/cost.h"
 #include "cluster/codec.h"
 
 #include <assert.h>
@@ -86,7 +86,7 @@ static drove_status finish_receive(drove_shared *s, unsigned worker, unsigned ch
     uint64_t begin_ns = drove__now_ns();
     size_t n_sent = from->mine.n;
     if (n_sent == mine->n && n_sent > 0) s->t.kernels->copy_f32(mine->out, from->mine.in, mine->n);
-    if (n_sent == mine->n) drove__spend_copy(mine->n, drove__take(from->mine.in, n_sent, false));
+    if (n_sent == mine->n) drove__spend_fetch(from->mine.in, n_sent);
     info->work_ns += drove__now_ns() - begin_ns;
     atomic_store(&from->n_taken, atomic_load(&from->offer) >> 16);
     drove__shared_wake(s, mine->peer);

@@ -12,7 +12,7 @@
 #include "cluster/shared_state.h"
 
 #include "base/clock.h"
-#include "base/virtual.h"
+#include "base/cost.h"
 #include "cluster/codec.h"
 
 #include <assert.h>

@@ -7,7 +7,7 @@
 #include "cluster/shared_state.h"
 
 #include "base/clock.h"
-#include "base/virtual.h"
+#include "base/cost.h"
 
 /* The worker that has waited longest, or NOBODY. */
 static uint32_t earliest(const drove_shared *s)
@@ -72,7 +72,7 @@ drove_status drove__shared_rpc(drove_shared *s, unsigned worker, unsigned channe
     begin_ns = drove__now_ns();
     for (unsigned i = 0; i < DROVE_EXCHANGE_NUMBERS; i++) took->number[i] = x->number[i];
     s->centre.serve(s->centre.context, worker, x->out, x->n, took->number);
-    drove__spend_update(x->n, drove__take(s->centre.vector, x->n, true));
+    drove__spend_change(s->centre.vector, x->n);
     uint64_t centre_ns = drove__now_ns() - begin_ns;
     took->work_ns += centre_ns;
     took->centre_ns += centre_ns;

@@ -12,12 +12,11 @@
 #include "coord/assigned.h"
 
 #include "base/lock.h"
-#include "base/virtual.h"
+#include "base/futex.h"
 
 #include "coord/groups.h"
 #include "coord/queue.h"
 
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +82,7 @@ static const uint64_t PART_MASK = ((uint64_t)1 << PART_BITS) - 1;
 
 typedef struct member { /* a worker */
     group *group;
-    sem_t answered; /* the coordinator's thread has applied its step */
+    _Atomic uint32_t is_answered; /* the coordinator's thread has applied its step */
     drove_status answer;
 } member;
 
@@ -129,7 +128,6 @@ static void init_members(assigned *a, const drove_source_options *opt)
     for (unsigned i = 0; i < opt->n_workers; i++) {
         const drove_source_worker *w = &opt->worker[i];
         group *g = a->member[i].group = &a->group[w->group];
-        sem_init(&a->member[i].answered, 0, 0);
         if (w->lost == NULL) continue;
         snprintf(g->error, sizeof g->error, "%s", w->lost);
         lose(g, FATE_FAILED);
@@ -330,11 +328,9 @@ static void done(drove_source *s, unsigned worker, const drove_task *task, uint6
 
 static void await_answer(member *me)
 {
-    if (drove__actor == NULL) {
-        while (sem_wait(&me->answered) != 0) continue; /* a signal handler may have run */
-        return;
-    }
-    while (sem_trywait(&me->answered) != 0) (void)drove__virtual_wait(&me->answered, UINT64_MAX);
+    /* Acquire: what the step has changed, and `answer`; pairs with apply. */
+    while (atomic_exchange_explicit(&me->is_answered, 0, memory_order_acquire) == 0)
+        drove__futex_wait(&me->is_answered, 0, UINT64_MAX);
 }
 
 /* Synchronous updates, section 5.1: one after the other, by the coordinator's thread, which counts
@@ -439,8 +435,8 @@ static bool apply(assigned *a, const request *r)
     bool is_held = is_working(w->group);
     w->answer =
         is_held ? a->sync->ops->publish(a->sync, r->publisher, r->step, r->info) : DROVE_E_SYSTEM;
-    sem_post(&w->answered);
-    if (drove__actor != NULL) drove__virtual_wake(&w->answered, 1);
+    atomic_store_explicit(&w->is_answered, 1, memory_order_release); /* pairs with await_answer */
+    drove__futex_wake(&w->is_answered);
     return is_held;
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "coord/wait.h"
+#include "base/wait.h"
 #include "base/relax.h"
 
 #include <stdatomic.h>

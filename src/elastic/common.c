@@ -1,7 +1,7 @@
 /* elastic/common.c - options, workers and steps of the elastic strategies. */
 #include "elastic/common.h"
 
-#include "base/virtual.h"
+#include "base/cost.h"
 #include "base/clock.h"
 
 #include <math.h>
@@ -230,7 +230,7 @@ void drove__elastic_move(drove_elastic *e, drove_sync *s, unsigned worker, const
     double square = sum != NULL
                         ? k->elastic_centre_f32(me->w, g, me->c, sum, n, eta, alpha, p, true)
                         : k->elastic_f32(me->w, g, me->c, n, eta, alpha, true);
-    drove__spend_update(n, drove__take(me->w, n, true)); /* others may have read it */
+    drove__spend_change(me->w, n); /* others may have read it */
     me->distance = sqrt(square);
     if (plain) me->steps++;
     else drove__elastic_step(e, s, worker, step, staleness);

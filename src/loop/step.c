@@ -11,6 +11,7 @@
  */
 #include "loop/step.h"
 
+#include "base/cost.h"
 #include "loop/batches.h"
 #include "loop/rule.h"
 #include "trace/recording.h"
@@ -283,7 +284,7 @@ static void spend_gradient(const drove_worker *w, const drove_work *work, drove_
     const size_t n = w->loop->optim->n;
     double taken_ns = drove__optim_take(work->theta, 0, n, g->span, g->n_spans, false) +
                       drove__optim_take(g->value, 0, n, g->span, g->n_spans, true);
-    drove__virtual_work(w->batch_ns + w->example_ns * (double)work->batch->n_rows, taken_ns);
+    drove__spend_work(w->batch_ns + w->example_ns * (double)work->batch->n_rows, taken_ns);
     uint64_t took_ns = now(w) - begin_ns;
     done->times =
         (drove_engine_times){.forward_ns = took_ns / 3, .backward_ns = took_ns - took_ns / 3};

@@ -8,7 +8,7 @@
  */
 #include "optim/optim.h"
 
-#include "base/virtual.h"
+#include "base/cost.h"
 
 #include "base/mem.h"
 #include "optim/schedules.h"
@@ -419,5 +419,5 @@ void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64
                         uint64_t t, size_t offset, size_t length, const float *in, float *out)
 {
     drove__optim_apply_at_once(optim, step, staleness, t, offset, length, in, out);
-    if (drove__actor != NULL) spend(optim, step, offset, length, in, out);
+    if (drove__is_modelled()) spend(optim, step, offset, length, in, out);
 }

@@ -9,7 +9,7 @@
  */
 #include "base/clock.h"
 #include "base/relax.h"
-#include "base/virtual.h"
+#include "base/cost.h"
 #include "strategy/strategy.h"
 
 #include <float.h>
@@ -123,10 +123,7 @@ uint64_t drove__backoff_wait(drove_backoff *b)
     if (b->kind == DROVE_BACKOFF_NONE) return 0;
     uint64_t wait_ns = (uint64_t)(next_wait(b) * 1e3);
     uint64_t begin_ns = drove__now_ns(), now_ns = begin_ns;
-    if (drove__actor != NULL) {
-        drove__virtual_spend((double)wait_ns);
-        return drove__now_ns() - begin_ns;
-    }
+    if (drove__spend_rest((double)wait_ns)) return drove__now_ns() - begin_ns;
     if (wait_ns >= SPIN_BELOW_NS) {
         struct timespec rest = {.tv_sec = (time_t)(wait_ns / 1000000000u),
                                 .tv_nsec = (long)(wait_ns % 1000000000u)};

@@ -7,7 +7,7 @@
  */
 #include "strategy/shared.h"
 
-#include "base/virtual.h"
+#include "base/cost.h"
 
 #include <string.h>
 
@@ -69,7 +69,7 @@ static double take_covered(const stepping *a, size_t offset, size_t length)
 static void apply_virtually(const stepping *a, size_t offset, size_t length)
 {
     const drove_optim *optim = a->s->optim;
-    float *loaded = drove__virtual_own_scratch();
+    float *loaded = drove__spend_scratch();
     for (size_t end = offset + length; offset < end;) {
         size_t stop = (offset / PIECE + 1) * PIECE;
         if (stop > end) stop = end;
@@ -78,10 +78,9 @@ static void apply_virtually(const stepping *a, size_t offset, size_t length)
         if (n_touched > 0) {
             drove__optim_apply_at_once(optim, a->step, a->staleness, a->t, offset, n, a->vector,
                                        loaded);
-            double left_ns = drove__virtual_loaded((double)(n_touched * n_states) * sizeof(float),
-                                                   take_covered(a, offset, n));
+            double left_ns = drove__spend_loads(n_touched * n_states, take_covered(a, offset, n));
             store_covered(a, offset, n, loaded);
-            drove__virtual_stored(left_ns);
+            drove__spend_stores(left_ns);
         }
         offset = stop;
     }
@@ -89,8 +88,7 @@ static void apply_virtually(const stepping *a, size_t offset, size_t length)
 
 static void apply(const stepping *a, size_t offset, size_t length)
 {
-    bool is_racy = drove__actor != NULL && drove__virtual_own_scratch() != NULL;
-    if (is_racy) apply_virtually(a, offset, length);
+    if (drove__spend_scratch() != NULL) apply_virtually(a, offset, length);
     else
         drove__optim_apply(a->s->optim, a->step, a->staleness, a->t, offset, length, a->vector,
                            a->vector);
@@ -108,13 +106,13 @@ void drove__sync_apply_from(const drove_sync *s, const drove_step *step, unsigne
 
 void drove__sync_copy_from(const drove_sync *s, const float *from, float *to)
 {
-    if (drove__actor == NULL) {
+    if (!drove__is_modelled()) {
         s->optim->kernels->copy_f32(to, from, s->n_vector);
         return;
     }
     for (size_t offset = 0; offset < s->n_vector; offset += PIECE) {
         size_t n = s->n_vector - offset < PIECE ? s->n_vector - offset : PIECE;
         memcpy(to + offset, from + offset, n * sizeof *to);
-        drove__spend_copy(n, drove__take(from + offset, n, false));
+        drove__spend_fetch(from + offset, n);
     }
 }

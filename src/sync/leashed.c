@@ -35,7 +35,7 @@
 #include "sync/leashed.h"
 
 #include "base/relax.h"
-#include "base/virtual.h"
+#include "base/cost.h"
 #include "sync/sync.h"
 
 #include <assert.h>

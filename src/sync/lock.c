@@ -3,8 +3,8 @@
 #include "sync/lock.h"
 
 #include "base/clock.h"
+#include "base/cost.h"
 #include "base/lock.h"
-#include "base/virtual.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,39 +25,24 @@ static int mutex_wait(void *lock)
     return 0;
 }
 
-/* On a virtual clock writers do not wait inside the lock, which cannot prefer them by itself. */
 static int read_try(void *lock)
 {
-    const drove_rwlock *l = lock;
-    if (drove__actor != NULL && l->prefers_writers && drove__virtual_sleepers(&l->writers) > 0)
-        return EBUSY;
-    return pthread_rwlock_tryrdlock(&((drove_rwlock *)lock)->lock);
-}
-
-static int wait_virtually(int (*try_it)(void *lock), void *lock, const void *queue)
-{
-    int result;
-    while ((result = try_it(lock)) == EBUSY) (void)drove__virtual_wait(queue, UINT64_MAX);
-    return result;
+    return drove__rwlock_try_read(lock);
 }
 
 static int read_wait(void *lock)
 {
-    drove_rwlock *l = lock;
-    if (drove__actor != NULL) return wait_virtually(read_try, lock, &l->readers);
-    return pthread_rwlock_rdlock(&l->lock);
+    return drove__rwlock_read(lock);
 }
 
 static int write_try(void *lock)
 {
-    return pthread_rwlock_trywrlock(&((drove_rwlock *)lock)->lock);
+    return drove__rwlock_try_write(lock);
 }
 
 static int write_wait(void *lock)
 {
-    drove_rwlock *l = lock;
-    if (drove__actor != NULL) return wait_virtually(write_try, lock, &l->writers);
-    return pthread_rwlock_wrlock(&l->lock);
+    return drove__rwlock_write(lock);
 }
 
 static const lock_kind mutex_kind = {mutex_try, mutex_wait};
@@ -101,17 +86,4 @@ drove_lock_cost drove__lock_read(drove_rwlock *lock, drove_backoff *b)
 drove_lock_cost drove__lock_write(drove_rwlock *lock, drove_backoff *b)
 {
     return take(&write_kind, lock, b);
-}
-
-void drove__lock_leave(drove_rwlock *lock)
-{
-    (void)pthread_rwlock_unlock(&lock->lock);
-    if (drove__actor == NULL) return;
-    unsigned n_writers = drove__virtual_sleepers(&lock->writers);
-    if (lock->prefers_writers && n_writers > 0) {
-        drove__virtual_wake(&lock->writers, 1);
-        return;
-    }
-    drove__virtual_wake(&lock->readers, ~0u);
-    drove__virtual_wake(&lock->writers, 1);
 }

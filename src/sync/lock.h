@@ -3,6 +3,7 @@
 #ifndef DROVE_SYNC_LOCK_H
 #define DROVE_SYNC_LOCK_H
 
+#include "base/rwlock.h"
 #include "strategy/strategy.h"
 
 #include <pthread.h>
@@ -14,17 +15,10 @@ typedef struct drove_lock_cost {
     uint32_t attempts;   /* 1 = first try */
 } drove_lock_cost;
 
-typedef struct drove_rwlock {
-    pthread_rwlock_t lock;
-    bool             prefers_writers;
-    char             readers, writers; /* addresses to sleep at on a virtual clock */
-} drove_rwlock;
-
 /* Takes the lock for the worker that owns b.  Without back-off a busy lock is waited for inside it;
  * with back-off it is tried, and waited for outside, until it is free. */
 drove_lock_cost drove__lock_mutex(pthread_mutex_t *mutex, drove_backoff *b);
 drove_lock_cost drove__lock_read(drove_rwlock *lock, drove_backoff *b);
 drove_lock_cost drove__lock_write(drove_rwlock *lock, drove_backoff *b);
-void            drove__lock_leave(drove_rwlock *lock);
 
 #endif

@@ -1,7 +1,7 @@
 /* sync/locked.c - thesis Algorithm 2: lock, copy, unlock; gradient; lock, update, unlock. */
 #include "sync/locked.h"
 
-#include "base/virtual.h"
+#include "base/cost.h"
 
 #include <string.h>
 
@@ -27,7 +27,7 @@ drove_status drove__locked_acquire(drove_sync *s, unsigned worker, drove_view *v
     drove_sync_worker *me = &s->worker[worker];
     drove_lock_cost cost = l->ops->lock_to_read(l, &me->backoff);
     s->optim->kernels->copy_f32(me->copy, l->vector, s->n_vector);
-    drove__spend_copy(s->n_vector, drove__take(l->vector, s->n_vector, false));
+    drove__spend_fetch(l->vector, s->n_vector);
     /* Relaxed here and in publish: written under the lock only; others merely look. */
     me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
     l->ops->unlock(l);

@@ -27,7 +27,7 @@
  * Invariants: c, last, merged, bits, n_updates, n_meetings and s->n_clamped are touched by the
  * holder of the centre alone.  own + foreign never exceeds `published` as the reader will find it.
  */
-#include "base/virtual.h"
+#include "base/cost.h"
 #include "strategy/shared.h"
 #include "sync/sync.h"
 

@@ -8,8 +8,6 @@
 #include "sync/locked.h"
 #include "sync/sync.h"
 
-#include <string.h>
-
 static drove_lock_cost lock_to_read(drove_locked *l, drove_backoff *b)
 {
     return drove__lock_read(&l->rwlock, b);
@@ -22,7 +20,7 @@ static drove_lock_cost lock_to_write(drove_locked *l, drove_backoff *b)
 
 static void unlock(drove_locked *l)
 {
-    drove__lock_leave(&l->rwlock);
+    drove__rwlock_leave(&l->rwlock);
 }
 
 static void destroy(drove_locked *l)
@@ -42,28 +40,14 @@ static const drove_spec_key keys[] = {
     DROVE_SPEC_END,
 };
 
-static drove_status init_lock(drove_sync *s, pthread_rwlock_t *lock, int preference)
-{
-    pthread_rwlockattr_t attributes;
-    int failed = pthread_rwlockattr_init(&attributes);
-    if (failed != 0) return drove__fail(DROVE_E_SYSTEM, "%s: %s", s->ops->name, strerror(failed));
-    failed = pthread_rwlockattr_setkind_np(&attributes, preference);
-    if (failed == 0) failed = pthread_rwlock_init(lock, &attributes);
-    (void)pthread_rwlockattr_destroy(&attributes);
-    return failed == 0 ? DROVE_OK
-                       : drove__fail(DROVE_E_SYSTEM, "%s: %s", s->ops->name, strerror(failed));
-}
-
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     drove_locked *l = drove__alloc(1, sizeof *l);
     if (l == NULL) return drove__sync_no_memory(s);
     l->ops = &rwlock_ops;
     drove_status status = drove__spec_take(opt->spec, keys, l);
-    if (status == DROVE_OK)
-        status = init_lock(s, &l->rwlock.lock,
-                           l->rwlock.prefers_writers ? PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP
-                                                     : PTHREAD_RWLOCK_PREFER_READER_NP);
+    if (status == DROVE_OK && (status = drove__rwlock_init(&l->rwlock)) != DROVE_OK)
+        (void)drove__fail_in(status, "%s", s->ops->name);
     if (status != DROVE_OK) {
         drove__free(l);
         return status;

@@ -10,7 +10,7 @@
  * if it completes a group, the group does.
  */
 #include "base/lock.h"
-#include "base/virtual.h"
+#include "base/cost.h"
 #include "sync/lock.h"
 #include "sync/sync.h"
 
@@ -77,7 +77,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     drove_sync_worker *me = &s->worker[worker];
     drove_lock_cost cost = drove__lock_mutex(&p->mutex, &me->backoff);
     s->optim->kernels->copy_f32(me->copy, p->vector, s->n_vector);
-    drove__spend_copy(s->n_vector, drove__take(p->vector, s->n_vector, false));
+    drove__spend_fetch(p->vector, s->n_vector);
     /* Relaxed here and in publish: written under the mutex only; others merely look. */
     me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
     const uint64_t order = p->n_contributed;
@@ -107,7 +107,7 @@ static void contribute(drove_sync *s, const drove_step *step, uint64_t staleness
             k->axpy_f32(p->sum + span->offset, step->value + span->offset, span->length, 1.0f);
         }
     }
-    drove__spend_update(n, drove__take(p->sum, n, true));
+    drove__spend_change(p->sum, n);
     p->counts[STALENESS] = (first ? 0 : p->counts[STALENESS]) + staleness;
     p->counts[PENDING]++;
     p->eta += (double)step->eta;
@@ -120,7 +120,7 @@ static void apply_group(drove_sync *s, uint64_t t)
     uint64_t n = p->counts[PENDING];
     p->counts[PENDING] = 0;
     s->optim->kernels->scale_f32(p->sum, s->optim->n, 1.0f / (float)n);
-    drove__spend_update(s->optim->n, drove__take(p->sum, s->optim->n, true));
+    drove__spend_change(p->sum, s->optim->n);
     drove_step mean = {.value = p->sum, .eta = (float)(p->eta / (double)n)};
     uint64_t staleness = (p->counts[STALENESS] + n / 2) / n;
     drove__optim_apply(s->optim, &mean, staleness, t, 0, s->optim->n, p->vector, p->vector);

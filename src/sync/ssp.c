@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/lock.h"
-#include "base/virtual.h"
+#include "base/cost.h"
 #include "sync/lock.h"
 #include "sync/sync.h"
 
@@ -117,7 +117,7 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     bool stop = is_stopping(s);
     if (!stop) {
         s->optim->kernels->copy_f32(me->copy, p->vector, s->n_vector);
-        drove__spend_copy(s->n_vector, drove__take(p->vector, s->n_vector, false));
+        drove__spend_fetch(p->vector, s->n_vector);
         me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
     }
     drove__unlock(&p->mutex);

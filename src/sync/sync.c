@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/relax.h"
-#include "base/virtual.h"
+#include "base/cost.h"
 #include "sync/sync.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* coord/wait.h - a place where threads sleep until another one says that something has changed.
+/* base/wait.h - a place where threads sleep until another one says that something has changed.
  *
  * Who wants to sleep announces it, looks once more whether there is nothing to do, and sleeps; who
  * changes something makes the change and then wakes.  No wake-up is lost if change and look are
@@ -7,8 +7,8 @@
  *
  * Linux: a futex.  Elsewhere, or with DROVE_WAIT_PORTABLE: a mutex and a condition variable.
  */
-#ifndef DROVE_COORD_WAIT_H
-#define DROVE_COORD_WAIT_H
+#ifndef DROVE_BASE_WAIT_H
+#define DROVE_BASE_WAIT_H
 
 #include "base/clock.h"
 #include "base/virtual.h"
