@@ -326,13 +326,6 @@ static void done(drove_source *s, unsigned worker, const drove_task *task, uint6
     if (g->is->is_device) drove__unlock(&g->lock);
 }
 
-static void await_answer(member *me)
-{
-    /* Acquire: what the step has changed, and `answer`; pairs with apply. */
-    while (atomic_exchange_explicit(&me->is_answered, 0, memory_order_acquire) == 0)
-        drove__futex_wait(&me->is_answered, 0, UINT64_MAX);
-}
-
 /* Synchronous updates, section 5.1: one after the other, by the coordinator's thread, which counts
  * the part as done behind them. */
 static drove_status publish(drove_source *s, unsigned worker, const drove_task *task,
@@ -345,7 +338,9 @@ static drove_status publish(drove_source *s, unsigned worker, const drove_task *
     if (!accepts(s, worker)) return DROVE_E_SYSTEM; /* perhaps nobody would answer */
     drove__queue_put(a->requests, &r);
     if (me->group->is->is_device) drove__unlock(&me->group->lock);
-    await_answer(me);
+    /* Acquire: what the step has changed, and `answer`; pairs with apply. */
+    while (atomic_exchange_explicit(&me->is_answered, 0, memory_order_acquire) == 0)
+        drove__futex_wait(&me->is_answered, 0, UINT64_MAX);
     return me->answer;
 }
 
@@ -435,7 +430,7 @@ static bool apply(assigned *a, const request *r)
     bool is_held = is_working(w->group);
     w->answer =
         is_held ? a->sync->ops->publish(a->sync, r->publisher, r->step, r->info) : DROVE_E_SYSTEM;
-    atomic_store_explicit(&w->is_answered, 1, memory_order_release); /* pairs with await_answer */
+    atomic_store_explicit(&w->is_answered, 1, memory_order_release); /* pairs with publish */
     drove__futex_wake(&w->is_answered);
     return is_held;
 }

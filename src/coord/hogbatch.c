@@ -22,16 +22,6 @@ typedef struct hogbatch {
     drove_method method;
 } hogbatch;
 
-static drove_status make_copies(drove_sync *s, const bool *is_deep)
-{
-    for (unsigned i = 0; is_deep != NULL && i < s->n_workers; i++) {
-        if (!is_deep[i]) continue;
-        s->worker[i].copy = drove__sync_vector(s, i);
-        if (s->worker[i].copy == NULL) return drove__sync_no_memory(s);
-    }
-    return DROVE_OK;
-}
-
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     hogbatch *h = drove__alloc(1, sizeof *h);
@@ -40,7 +30,13 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     DROVE_TRY(drove__method_parse(opt->spec, &h->method));
     h->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     if (h->vector == NULL) return drove__sync_no_memory(s);
-    return h->method.replaces ? make_copies(s, opt->is_deep) : DROVE_OK;
+    if (!h->method.replaces || opt->is_deep == NULL) return DROVE_OK;
+    for (unsigned i = 0; i < s->n_workers; i++) {
+        if (!opt->is_deep[i]) continue;
+        s->worker[i].copy = drove__sync_vector(s, i);
+        if (s->worker[i].copy == NULL) return drove__sync_no_memory(s);
+    }
+    return DROVE_OK;
 }
 
 static void fini(drove_sync *s)
