@@ -1,7 +1,9 @@
-/* data/storage.c - creates, releases and checks the memory of a data set. */
+/* data/storage.c - creates, releases and checks the memory of a data set, and knows the rows of a
+ * shard. */
 #include "data/data.h"
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "data/quant.h"
 #include "table/content.h"
 #include "table/schema.h"
@@ -121,6 +123,21 @@ drove_status drove__storage_set_unlabelled(drove_storage *s)
 }
 
 /* ---- shards ---- */
+
+/* In each group of n rows the parts are rotated at random. */
+uint64_t drove__shard_row(const drove_shard *s, uint64_t i)
+{
+    if (!drove__shard_is_part(s)) return i;
+    drove_rng rng;
+    drove__rng_seed(&rng, s->seed, DROVE_RNG_SHARD, i);
+    const uint64_t rotation = drove__rng_below(&rng, s->n);
+    return i * s->n + (s->index + rotation) % s->n;
+}
+
+bool drove__shard_has(const drove_shard *s, uint64_t row)
+{
+    return !drove__shard_is_part(s) || drove__shard_row(s, row / s->n) == row;
+}
 
 drove_status drove__reserve(void *memory, size_t *capacity, size_t needed, size_t size_bytes)
 {
