@@ -108,17 +108,19 @@ drove_status drove__blocks_storage(const drove_blocks *b, size_t n_rows, uint64_
     }
     if (s->y_kind == DROVE_Y_CLASS) {
         s->y_class = calloc(n_rows, sizeof *s->y_class);
-        if (s->y_class == NULL) status = drove__fail_nomem("classes", n_rows);
+        if (s->y_class == NULL) status = drove__fail_nomem("classes", n_rows * sizeof *s->y_class);
         goto end;
     }
     if (s->y_kind == DROVE_Y_VALUE) {
         s->y_value = calloc(n_values, sizeof *s->y_value);
-        if (s->y_value == NULL) status = drove__fail_nomem("values", n_values);
+        if (s->y_value == NULL) status = drove__fail_nomem("values", n_values * sizeof *s->y_value);
         goto end;
     }
     s->label_start = calloc(n_rows + 1, sizeof *s->label_start);
     s->label = drove__grow(NULL, (size_t)n_labels, sizeof *s->label);
-    if (s->label_start == NULL || s->label == NULL) status = drove__fail_nomem("labels", n_rows);
+    if (s->label_start == NULL)
+        status = drove__fail_nomem("labels", (n_rows + 1) * sizeof *s->label_start);
+    else if (s->label == NULL) status = drove__fail_nomem("labels", n_labels * sizeof *s->label);
 end:
     if (status != DROVE_OK) {
         drove__storage_release(s);
