@@ -151,10 +151,10 @@ static drove_status print_json(const description *d, FILE *stream)
 drove_status drove_describe(const drove_options *options, const drove_input_shape *shape,
                             int as_json, FILE *stream)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     drove_config config;
     description d = {0};
     DROVE_TRY(drove__config_init(options, &config));

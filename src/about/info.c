@@ -200,9 +200,9 @@ static drove_status print_json(const machine_facts *m, FILE *stream)
 
 drove_status drove_info(const drove_options *options, int as_json, int measure, FILE *stream)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     machine_facts m;
     drove_config config;
     if (options != NULL) DROVE_TRY(drove__options_check_words(options));

@@ -42,8 +42,8 @@ static drove_status fail_lacking(const char *what, const char *name, const char 
 
 drove_status drove_options_set_loss(drove_options *options, const drove_custom_loss *loss)
 {
-    DROVE_GIVEN(options);
     DROVE_ALIVE(options, "options");
+    DROVE_GIVEN(options);
     drove_custom *custom = &options->custom;
     if (loss != NULL) {
         DROVE_TRY(check_name("loss", loss->name));
@@ -76,9 +76,9 @@ drove_status drove_options_set_loss(drove_options *options, const drove_custom_l
 
 drove_status drove_options_add_layer(drove_options *options, const drove_custom_layer *layer)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(layer);
-    DROVE_ALIVE(options, "options");
     drove_custom *custom = &options->custom;
     DROVE_TRY(check_name("layer", layer->name));
     for (size_t i = 0; drove__layer_kinds[i] != NULL; i++)

@@ -34,10 +34,10 @@ static drove_status check_trainer(const drove_config *c)
 
 drove_status drove_trainer_open(const drove_options *options, drove_trainer **out)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     drove_config c;
     *out = NULL;
     DROVE_TRY(drove__config_init(options, &c));
@@ -58,10 +58,10 @@ drove_status drove_trainer_open(const drove_options *options, drove_trainer **ou
 
 drove_status drove_predictor_open_with(const drove_options *options, drove_predictor **out)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     drove_config c;
     *out = NULL;
     DROVE_TRY(drove__config_init(options, &c));
@@ -74,13 +74,13 @@ drove_status drove_predictor_open_with(const drove_options *options, drove_predi
 drove_status drove_eval_with(const drove_options *options, const drove_use_options *use,
                              drove_score_report *out, drove_metrics **metrics)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(use);
     DROVE_GIVEN_AS(use->model, "use->model");
     DROVE_GIVEN_AS(use->data, "use->data");
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     drove_config c;
     if (metrics != NULL) *metrics = NULL;
     DROVE_TRY(drove__config_init(options, &c));

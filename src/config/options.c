@@ -378,11 +378,11 @@ drove_status drove__options_set(drove_options *options, const char *name, const 
 
 drove_status drove_options_set(drove_options *options, const char *name, const char *value)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(name);
     DROVE_GIVEN(value);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     return drove__options_set(options, name, value, DROVE_FROM_CALLER);
 }
 
@@ -407,9 +407,9 @@ drove_status drove_options_create(drove_options **out)
 
 drove_status drove_options_copy(const drove_options *from, drove_options **out)
 {
+    DROVE_ALIVE(from, "options");
     DROVE_GIVEN(from);
     DROVE_GIVEN(out);
-    DROVE_ALIVE(from, "options");
     *out = malloc(sizeof **out);
     if (*out == NULL) return drove__fail_nomem("options", sizeof **out);
     **out = *from;
@@ -436,11 +436,11 @@ static void print_real(double value, char *into, size_t size)
 drove_status drove_options_get(const drove_options *options, const char *name, char *into,
                                size_t size)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(name);
     DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     const drove_option_info *info;
     char number[40];
     DROVE_TRY(find(name, NULL, &info));

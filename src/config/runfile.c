@@ -151,10 +151,10 @@ fail:
 
 drove_status drove_options_load(drove_options *options, const char *path)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(path);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     runfile *f = calloc(1, sizeof *f);
     if (f == NULL) return drove__fail_nomem("run file", sizeof *f);
     f->options = *options;

@@ -35,10 +35,10 @@ drove_status drove__options_unpack(const json_t *saved, drove_origin origin, dro
 
 drove_status drove_options_resume(drove_options *options, const char *folder)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(folder);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     char *path = drove__path_join(folder, "run.json"), *text;
     size_t size;
     if (path == NULL) return drove__fail_nomem("a path", strlen(folder));
@@ -92,10 +92,10 @@ drove_status drove__recorded_json(const drove_recorded_run *record, json_t **out
 
 drove_status drove_options_replay(drove_options *options, const char *path)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(path);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options, "options");
     drove_recorded_run *record;
     json_t *object = NULL;
     drove_options result = *options;

@@ -207,9 +207,9 @@ static drove_status check_texts(const drove_options *o)
 
 drove_status drove_options_validate(const drove_options *o)
 {
+    DROVE_ALIVE(o, "options");
     DROVE_GIVEN_AS(o, "options");
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(o, "options");
     drove_config config;
     DROVE_TRY(drove__config_init(o, &config));
     drove_status status = drove__config_validate(&config, drove__mpi_launched_ranks());

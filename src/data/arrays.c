@@ -106,15 +106,15 @@ void drove_arrays_destroy(drove_arrays *arrays)
 
 const char *drove_arrays_name(const drove_arrays *arrays)
 {
-    if (arrays == NULL) return NULL;
     DROVE_ALIVE(arrays, "arrays");
+    if (arrays == NULL) return NULL;
     return arrays->name;
 }
 
 size_t drove_arrays_copied_bytes(const drove_arrays *arrays)
 {
-    if (arrays == NULL) return 0;
     DROVE_ALIVE(arrays, "arrays");
+    if (arrays == NULL) return 0;
     return arrays->copied_bytes;
 }
 
@@ -177,9 +177,9 @@ static drove_status copy_dense(drove_arrays *a, const drove_matrix *x)
 
 drove_status drove_arrays_set_dense(drove_arrays *a, const drove_matrix *x)
 {
+    DROVE_ALIVE(a, "arrays");
     DROVE_GIVEN_AS(a, "arrays");
     DROVE_GIVEN(x);
-    DROVE_ALIVE(a, "arrays");
     DROVE_TRY(drove__matrix_check(x, "arrays"));
     DROVE_TRY(check_rows(x->n_rows, x->n_columns));
     const bool is_bytes = x->type == DROVE_TYPE_U8 && is_in_rows(x);
@@ -194,8 +194,8 @@ drove_status drove_arrays_set_dense(drove_arrays *a, const drove_matrix *x)
 
 drove_status drove_arrays_set_images(drove_arrays *a, size_t channels, size_t height, size_t width)
 {
-    DROVE_GIVEN_AS(a, "arrays");
     DROVE_ALIVE(a, "arrays");
+    DROVE_GIVEN_AS(a, "arrays");
     drove_storage *s = &a->like;
     const bool is_dense = s->x_kind != DROVE_X_CSR && s->n_features > 0;
     size_t n;
@@ -436,9 +436,9 @@ static drove_status turn_columns(drove_arrays *a, const drove_sparse *x, size_t 
 
 drove_status drove_arrays_set_sparse(drove_arrays *a, const drove_sparse *x)
 {
+    DROVE_ALIVE(a, "arrays");
     DROVE_GIVEN_AS(a, "arrays");
     DROVE_GIVEN(x);
-    DROVE_ALIVE(a, "arrays");
     const size_t n_lines = x->is_by_columns ? x->n_columns : x->n_rows;
     DROVE_TRY(check_rows(x->n_rows, x->n_columns));
     if (x->n_columns > UINT32_MAX)
@@ -499,9 +499,9 @@ static drove_status name_targets(drove_storage *s, size_t n, const char *const *
 drove_status drove_arrays_set_classes(drove_arrays *a, const drove_matrix *classes,
                                       size_t n_classes, const char *const *name)
 {
+    DROVE_ALIVE(a, "arrays");
     DROVE_GIVEN_AS(a, "arrays");
     DROVE_GIVEN(classes);
-    DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     DROVE_TRY(check_target(a, classes, "classes", true));
     if (n_classes == 0 || n_classes > INT32_MAX)
@@ -527,9 +527,9 @@ drove_status drove_arrays_set_classes(drove_arrays *a, const drove_matrix *class
 
 drove_status drove_arrays_set_values(drove_arrays *a, const drove_matrix *values)
 {
+    DROVE_ALIVE(a, "arrays");
     DROVE_GIVEN_AS(a, "arrays");
     DROVE_GIVEN(values);
-    DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     DROVE_TRY(check_target(a, values, "values", false));
     free_targets(s);
@@ -547,9 +547,9 @@ drove_status drove_arrays_set_values(drove_arrays *a, const drove_matrix *values
 drove_status drove_arrays_set_labels(drove_arrays *a, const drove_matrix *labels,
                                      const char *const *name)
 {
+    DROVE_ALIVE(a, "arrays");
     DROVE_GIVEN_AS(a, "arrays");
     DROVE_GIVEN(labels);
-    DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     uint64_t n = 0;
     DROVE_TRY(check_target(a, labels, "labels", false));
@@ -573,9 +573,9 @@ drove_status drove_arrays_set_labels(drove_arrays *a, const drove_matrix *labels
 
 drove_status drove_arrays_set_weights(drove_arrays *a, const drove_matrix *weights)
 {
+    DROVE_ALIVE(a, "arrays");
     DROVE_GIVEN_AS(a, "arrays");
     DROVE_GIVEN(weights);
-    DROVE_ALIVE(a, "arrays");
     drove_storage *s = &a->like;
     DROVE_TRY(check_target(a, weights, "weights", true));
     float *weight = drove__grow(NULL, s->n_rows, sizeof *weight);
@@ -711,7 +711,7 @@ void drove_memory_file_destroy(drove_memory_file *file)
 
 const char *drove_memory_file_name(const drove_memory_file *file)
 {
-    if (file == NULL) return NULL;
     DROVE_ALIVE(file, "a file in memory");
+    if (file == NULL) return NULL;
     return file->name;
 }

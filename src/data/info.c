@@ -47,8 +47,8 @@ static size_t count_stored(const drove_storage *s, size_t row)
 
 void drove_data_describe(const drove_data *data, drove_data_facts *out)
 {
-    if (data == NULL || out == NULL) return;
     DROVE_ALIVE(data, "data");
+    if (data == NULL || out == NULL) return;
     const drove_storage *s = data->storage;
     const drove_quant *q = s->quant;
     size_t n_stored = 0;
@@ -236,10 +236,10 @@ static void print_value(const drove_data *data, size_t which, FILE *stream)
 
 drove_status drove_data_print_info(const drove_data *data, FILE *stream)
 {
+    DROVE_ALIVE(data, "data");
     DROVE_GIVEN(data);
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(data, "data");
     drove_data_facts facts;
     drove_data_describe(data, &facts);
     fprintf(stream, "rows      %zu\nfeatures  %zu", facts.n_rows, facts.n_features);

@@ -149,9 +149,9 @@ json_t *drove__report_metrics_json(const drove_metrics *m)
 
 drove_status drove_metrics_json(const drove_metrics *metrics, char **out)
 {
+    DROVE_ALIVE(metrics, "metrics");
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(metrics, "metrics");
     json_t *object = drove__report_metrics_json(metrics);
     char *text = drove__json_dump(object, JSON_ENCODE_ANY | JSON_COMPACT |
                                               JSON_REAL_PRECISION((size_t)METRICS_DIGITS));
@@ -274,10 +274,10 @@ static void print_calibration(const drove_metrics *m, FILE *stream)
 
 drove_status drove_metrics_print(const drove_metrics *metrics, FILE *stream)
 {
+    DROVE_ALIVE(metrics, "metrics");
     DROVE_GIVEN(metrics);
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(metrics, "metrics");
     char model[32], constant[32];
     fprintf(stream, "%-17s  %10s  %14s (of %s)\n", "", "model", "constant guess",
             metrics->constant_is_training ? "the training data" : "these examples");

@@ -58,24 +58,24 @@ void drove_sweep_report_destroy(drove_sweep_report *report)
 
 int drove_sweep_interrupted(const drove_sweep_report *report)
 {
-    if (report == NULL) return 0;
     DROVE_ALIVE(report, "a report");
+    if (report == NULL) return 0;
     return report->signal;
 }
 
 const char *drove_sweep_report_json(const drove_sweep_report *report)
 {
-    if (report == NULL) return NULL;
     DROVE_ALIVE(report, "a report");
+    if (report == NULL) return NULL;
     return report->json;
 }
 
 drove_status drove_sweep_report_print(const drove_sweep_report *report, FILE *stream)
 {
+    DROVE_ALIVE(report, "a report");
     DROVE_GIVEN(report);
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(report, "a report");
     if (fputs(report->text, stream) >= 0) return DROVE_OK;
     return drove__fail_errno(DROVE_E_IO, errno, "cannot write the report");
 }

@@ -564,12 +564,12 @@ static drove_status prepare(tuner *t)
 
 drove_status drove_tune(const drove_tune_options *options, drove_tune_result **out)
 {
+    DROVE_ALIVE(options->run, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN_AS(options->run, "options->run");
     DROVE_GIVEN_AS(options->program, "options->program");
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(options->run, "options");
     tuner *t = drove__alloc(1, sizeof *t);
     drove_tune_result *result = drove__alloc(1, sizeof *result);
     *out = NULL;
@@ -613,24 +613,24 @@ void drove_tune_result_destroy(drove_tune_result *result)
 
 int drove_tune_interrupted(const drove_tune_result *result)
 {
-    if (result == NULL) return 0;
     DROVE_ALIVE(result, "a result of a search");
+    if (result == NULL) return 0;
     return result->signal;
 }
 
 const char *drove_tune_result_json(const drove_tune_result *result)
 {
-    if (result == NULL) return NULL;
     DROVE_ALIVE(result, "a result of a search");
+    if (result == NULL) return NULL;
     return result->json;
 }
 
 drove_status drove_tune_result_print(const drove_tune_result *result, FILE *stream)
 {
+    DROVE_ALIVE(result, "a result of a search");
     DROVE_GIVEN(result);
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(result, "a result of a search");
     if (fputs(result->text, stream) >= 0) return DROVE_OK;
     return drove__fail_errno(DROVE_E_IO, errno, "cannot write the report");
 }

@@ -173,10 +173,10 @@ static drove_status check_files(const drove_config *config)
 
 drove_status drove_run_create(const drove_options *options, drove_run **out)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE; /* options are read */
-    DROVE_ALIVE(options, "options");
     drove_run *run = drove__alloc(1, sizeof *run);
     *out = NULL;
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
@@ -190,29 +190,29 @@ drove_status drove_run_create(const drove_options *options, drove_run **out)
 
 void drove_run_set_callbacks(drove_run *run, const drove_callbacks *callbacks)
 {
-    if (run == NULL) return;
     DROVE_ALIVE(run, "a run");
+    if (run == NULL) return;
     run->output.cb = callbacks != NULL ? *callbacks : (drove_callbacks){0};
 }
 
 void drove_run_keep_model(drove_run *run)
 {
-    if (run == NULL) return;
     DROVE_ALIVE(run, "a run");
+    if (run == NULL) return;
     run->output.keeps_model = true;
 }
 
 void drove_run_cancel(drove_run *run)
 {
-    if (run == NULL) return;
     DROVE_ALIVE(run, "a run");
+    if (run == NULL) return;
     drove__run_interrupt(&run->state.interrupt);
 }
 
 drove_status drove_run_set_communicator(drove_run *run, int communicator, const char *library)
 {
-    DROVE_GIVEN(run);
     DROVE_ALIVE(run, "a run");
+    DROVE_GIVEN(run);
     if (run->state.is_over)
         return drove__fail(DROVE_E_ARG, "communicator: expected a run that has not been trained, "
                                         "found one that has");
@@ -290,10 +290,10 @@ fail:
 
 drove_status drove_run_train(drove_run *run, drove_result **out)
 {
+    DROVE_ALIVE(run, "a run");
     DROVE_GIVEN(run);
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(run, "a run");
     *out = NULL;
     if (run->state.is_over)
         return drove__fail(DROVE_E_ARG, "a run: expected one that has not been trained, found one "
@@ -335,9 +335,9 @@ void drove_run_destroy(drove_run *run)
 drove_status drove_train(const drove_options *options, const drove_callbacks *callbacks,
                          drove_result **out)
 {
+    DROVE_ALIVE(options, "options");
     DROVE_GIVEN(options);
     DROVE_GIVEN(out);
-    DROVE_ALIVE(options, "options");
     drove_run *run;
     *out = NULL;
     DROVE_TRY(drove_run_create(options, &run));
@@ -359,22 +359,22 @@ void drove_result_destroy(drove_result *result)
 
 const char *drove_result_model(const drove_result *result)
 {
-    if (result == NULL) return NULL;
     DROVE_ALIVE(result, "a result");
+    if (result == NULL) return NULL;
     return result->model != NULL ? result->model_name : NULL;
 }
 
 drove_outcome drove_result_outcome(const drove_result *result)
 {
-    if (result == NULL) return DROVE_CRASHED;
     DROVE_ALIVE(result, "a result");
+    if (result == NULL) return DROVE_CRASHED;
     return result->outcome;
 }
 
 int drove_result_exit(const drove_result *result)
 {
-    if (result == NULL) return 1;
     DROVE_ALIVE(result, "a result");
+    if (result == NULL) return 1;
     switch (result->outcome) {
     case DROVE_REACHED:
     case DROVE_FINISHED: return 0;
@@ -387,24 +387,24 @@ int drove_result_exit(const drove_result *result)
 
 void drove_result_final(const drove_result *result, drove_progress *out)
 {
-    if (result == NULL || out == NULL) return;
     DROVE_ALIVE(result, "a result");
+    if (result == NULL || out == NULL) return;
     *out = result->final;
 }
 
 const char *drove_result_json(const drove_result *result)
 {
-    if (result == NULL) return NULL;
     DROVE_ALIVE(result, "a result");
+    if (result == NULL) return NULL;
     return result->json;
 }
 
 drove_status drove_result_print(const drove_result *result, FILE *stream)
 {
+    DROVE_ALIVE(result, "a result");
     DROVE_GIVEN(result);
     DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(result, "a result");
     if (fputs(result->text, stream) < 0) return drove__fail(DROVE_E_IO, "cannot write the summary");
     return DROVE_OK;
 }

@@ -172,11 +172,11 @@ drove_status drove__arrow_batch(const drove_predictor *predictor, const double *
 drove_status drove_predictor_arrow(drove_predictor *predictor, const char *data, unsigned threads,
                                    struct ArrowSchema *schema, struct ArrowArray *batch)
 {
+    DROVE_ALIVE(predictor, "a predictor");
     DROVE_GIVEN(predictor);
     DROVE_GIVEN(data);
     DROVE_GIVEN(schema);
     DROVE_GIVEN(batch);
-    DROVE_ALIVE(predictor, "a predictor");
     const size_t n = drove__predictor_facts(predictor)->n_outputs;
     double *value;
     size_t n_rows;

@@ -183,10 +183,10 @@ static void release_stream(struct ArrowArrayStream *stream)
 drove_status drove_predictor_stream(drove_predictor *predictor, struct ArrowArrayStream *rows,
                                     unsigned threads, struct ArrowArrayStream *out)
 {
+    DROVE_ALIVE(predictor, "a predictor");
     DROVE_GIVEN(predictor);
     DROVE_GIVEN(rows);
     DROVE_GIVEN(out);
-    DROVE_ALIVE(predictor, "a predictor");
     out->release = NULL;
     const drove_predictor_facts *facts = drove__predictor_facts(predictor);
     drove_status status;

@@ -165,8 +165,8 @@ const drove_predictor_facts *drove__predictor_facts(const drove_predictor *p)
 
 const drove_predictor_facts *drove_predictor_describe(const drove_predictor *p)
 {
-    if (p == NULL) return NULL;
     DROVE_ALIVE(p, "a predictor");
+    if (p == NULL) return NULL;
     return &p->facts;
 }
 
@@ -178,8 +178,8 @@ const char *drove__predictor_class(const drove_predictor *p, size_t i)
 
 const char *drove_predictor_class_name(const drove_predictor *p, size_t i)
 {
-    if (p == NULL) return NULL;
     DROVE_ALIVE(p, "a predictor");
+    if (p == NULL) return NULL;
     return drove__predictor_class(p, i);
 }
 
@@ -196,17 +196,17 @@ static drove_status make_bytes(const drove_predictor *p)
 
 const char *drove_predictor_name(const drove_predictor *p)
 {
+    DROVE_ALIVE(p, "a predictor");
     if (p == NULL) return NULL;
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(p, "a predictor");
     return make_bytes(p) == DROVE_OK ? p->name : NULL;
 }
 
 void drove_predictor_bytes(const drove_predictor *p, const void **bytes, size_t *n_bytes)
 {
+    DROVE_ALIVE(p, "a predictor");
     if (p == NULL || bytes == NULL || n_bytes == NULL) return;
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(p, "a predictor");
     const bool is_made = make_bytes(p) == DROVE_OK;
     *bytes = is_made ? p->bytes->bytes : NULL;
     *n_bytes = is_made ? p->bytes->n_bytes : 0;
@@ -214,10 +214,10 @@ void drove_predictor_bytes(const drove_predictor *p, const void **bytes, size_t 
 
 drove_status drove_predictor_save(const drove_predictor *p, const char *path)
 {
+    DROVE_ALIVE(p, "a predictor");
     DROVE_GIVEN_AS(p, "predictor");
     DROVE_GIVEN(path);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(p, "a predictor");
     return drove__modelfile_write_tensors(path, &p->tensors);
 }
 
@@ -333,10 +333,10 @@ static void add_origin_to_floats(const drove_predictor *p, float *value, size_t 
 
 drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, float *into)
 {
+    DROVE_ALIVE(p, "a predictor");
     DROVE_GIVEN_AS(p, "predictor");
     DROVE_GIVEN(x);
     DROVE_GIVEN(into);
-    DROVE_ALIVE(p, "a predictor");
     DROVE_TRY(predict_all(p, x, into));
     add_origin_to_floats(p, into, x->n_rows);
     return DROVE_OK;
@@ -344,10 +344,10 @@ drove_status drove_predictor_rows(drove_predictor *p, const drove_matrix *x, flo
 
 drove_status drove_predictor_rows_f64(drove_predictor *p, const drove_matrix *x, double *into)
 {
+    DROVE_ALIVE(p, "a predictor");
     DROVE_GIVEN_AS(p, "predictor");
     DROVE_GIVEN(x);
     DROVE_GIVEN(into);
-    DROVE_ALIVE(p, "a predictor");
     const size_t n_outputs = p->file.model->n_outputs;
     float value[SESSION_ROWS];
     const bool fits = x->n_rows <= SESSION_ROWS / n_outputs;
@@ -432,22 +432,22 @@ drove_status drove__predictor_apply(const drove_predictor *p, const char *data, 
 drove_status drove_predictor_apply_f64(drove_predictor *p, const char *data, unsigned threads,
                                        double **into, size_t *n_rows)
 {
+    DROVE_ALIVE(p, "a predictor");
     DROVE_GIVEN_AS(p, "predictor");
     DROVE_GIVEN(data);
     DROVE_GIVEN(into);
     DROVE_GIVEN(n_rows);
-    DROVE_ALIVE(p, "a predictor");
     return drove__predictor_apply(p, data, threads, into, n_rows);
 }
 
 drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigned threads,
                                    float **into, size_t *n_rows)
 {
+    DROVE_ALIVE(p, "a predictor");
     DROVE_GIVEN_AS(p, "predictor");
     DROVE_GIVEN(data);
     DROVE_GIVEN(into);
     DROVE_GIVEN(n_rows);
-    DROVE_ALIVE(p, "a predictor");
     DROVE_TRY(apply(p, data, threads, into, n_rows));
     add_origin_to_floats(p, *into, *n_rows);
     return DROVE_OK;
@@ -455,11 +455,11 @@ drove_status drove_predictor_apply(drove_predictor *p, const char *data, unsigne
 
 drove_status drove_predictor_remarks(drove_predictor *p, const char *data, char **out)
 {
+    DROVE_ALIVE(p, "a predictor");
     DROVE_GIVEN_AS(p, "predictor");
     DROVE_GIVEN(data);
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(p, "a predictor");
     drove_data *opened;
     *out = NULL;
     DROVE_TRY(drove__data_open_like(data, &p->like, false, &opened));
@@ -481,9 +481,9 @@ static size_t count(const drove_tensor *t)
 
 drove_status drove_predictor_tensor(const drove_predictor *p, size_t i, drove_tensor_info *out)
 {
+    DROVE_ALIVE(p, "a predictor");
     DROVE_GIVEN_AS(p, "predictor");
     DROVE_GIVEN(out);
-    DROVE_ALIVE(p, "a predictor");
     if (i >= p->tensors.n_tensors)
         return drove__fail(DROVE_E_ARG,
                            "a model: expected one of its %zu tensors, found number %zu",
@@ -518,11 +518,11 @@ static drove_status rewrite(drove_predictor *p, bool is_parameter)
 drove_status drove_predictor_set_tensor(drove_predictor *p, const char *name, const float *values,
                                         size_t n)
 {
+    DROVE_ALIVE(p, "a predictor");
     DROVE_GIVEN_AS(p, "predictor");
     DROVE_GIVEN(name);
     DROVE_GIVEN(values);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(p, "a predictor");
     const drove_tensor *t = drove__safetensors_find(&p->tensors, name);
     if (t == NULL || t->type != DROVE_T_F32)
         return drove__fail(DROVE_E_ARG,

@@ -144,10 +144,10 @@ void drove_trainer_destroy(drove_trainer *t)
 drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, const double *scale,
                                          size_t n_values)
 {
+    DROVE_ALIVE(t, "a trainer");
     DROVE_GIVEN_AS(t, "trainer");
     DROVE_GIVEN(shift);
     DROVE_GIVEN(scale);
-    DROVE_ALIVE(t, "a trainer");
     const drove_model *model = t->file.model;
     if (t->storage.y_kind != DROVE_Y_VALUE || model->loss != &drove__loss_squared ||
         drove__targets_layer(model) == NULL)
@@ -186,11 +186,11 @@ drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, 
 
 drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
 {
+    DROVE_ALIVE(rows, "arrays");
+    DROVE_ALIVE(t, "a trainer");
     DROVE_GIVEN_AS(t, "trainer");
     DROVE_GIVEN(rows);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(rows, "arrays");
-    DROVE_ALIVE(t, "a trainer");
     drove_data *data;
     end_pass(t);
     DROVE_TRY(drove__data_open_more(drove_arrays_name(rows), &t->like, &data));
@@ -265,10 +265,10 @@ static drove_status make_step(drove_trainer *t)
 drove_status drove_trainer_advance(drove_trainer *t, double most_seconds, int *is_over,
                                    double *loss)
 {
+    DROVE_ALIVE(t, "a trainer");
     DROVE_GIVEN_AS(t, "trainer");
     DROVE_GIVEN(is_over);
     DROVE_GIVEN(loss);
-    DROVE_ALIVE(t, "a trainer");
     *is_over = 1;
     *loss = NAN;
     if (t->pass.data == NULL)
@@ -319,10 +319,10 @@ static drove_status train_batches(drove_trainer *t, const drove_batch_source *so
 drove_status drove_trainer_batches(drove_trainer *t, const drove_batch_source *source, double *loss,
                                    uint64_t *n_rows)
 {
+    DROVE_ALIVE(t, "a trainer");
     DROVE_GIVEN_AS(t, "trainer");
     DROVE_GIVEN(source);
     DROVE_GIVEN_AS(source->next, "source->next");
-    DROVE_ALIVE(t, "a trainer");
     drove_arrays *rows;
     double sum = 0.0;
     uint64_t n = 0;
@@ -339,10 +339,10 @@ drove_status drove_trainer_batches(drove_trainer *t, const drove_batch_source *s
 
 drove_status drove_trainer_model(const drove_trainer *t, drove_memory_file **out)
 {
+    DROVE_ALIVE(t, "a trainer");
     DROVE_GIVEN_AS(t, "trainer");
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(t, "a trainer");
     const size_t n = t->optim->n;
     drove_memory_file *file;
     drove_status status;
@@ -376,8 +376,8 @@ fail:
 
 const float *drove_trainer_state(const drove_trainer *t, size_t *n_numbers, uint64_t *n_updates)
 {
-    if (t == NULL || n_numbers == NULL || n_updates == NULL) return NULL;
     DROVE_ALIVE(t, "a trainer");
+    if (t == NULL || n_numbers == NULL || n_updates == NULL) return NULL;
     *n_numbers = t->optim->n_vector - t->optim->n;
     *n_updates = t->n_updates;
     return *n_numbers > 0 ? t->vector + t->optim->n : NULL;
@@ -386,9 +386,9 @@ const float *drove_trainer_state(const drove_trainer *t, size_t *n_numbers, uint
 drove_status drove_trainer_set_state(drove_trainer *t, const float *state, size_t n_numbers,
                                      uint64_t n_updates)
 {
+    DROVE_ALIVE(t, "a trainer");
     DROVE_GIVEN_AS(t, "trainer");
     DROVE_GIVEN(state);
-    DROVE_ALIVE(t, "a trainer");
     const size_t n_wanted = t->optim->n_vector - t->optim->n;
     if (n_numbers != n_wanted)
         return drove__fail(DROVE_E_SHAPE,

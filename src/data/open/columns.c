@@ -15,10 +15,10 @@
 
 drove_status drove_data_columns_json(const drove_data *data, char **out)
 {
+    DROVE_ALIVE(data, "data");
     DROVE_GIVEN(data);
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(data, "data");
     const drove_schema *schema = data->storage->schema;
     if (schema != NULL) return drove__schema_columns_json(schema, out);
     *out = strdup("[]");

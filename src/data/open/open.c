@@ -594,10 +594,10 @@ drove_status drove__data_open_more(const char *spec, const drove_data *like, dro
 
 drove_status drove_data_convert(const drove_data *data, const char *to)
 {
+    DROVE_ALIVE(data, "data");
     DROVE_GIVEN(data);
     DROVE_GIVEN(to);
     DROVE_IN_C_LOCALE;
-    DROVE_ALIVE(data, "data");
     source target;
     drove_status status = parse_source(to, &target);
     if (status == DROVE_OK && target.format->write == NULL) {

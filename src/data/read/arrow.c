@@ -227,22 +227,22 @@ void drove_arrow_table_destroy(drove_arrow_table *table)
 
 const char *drove_arrow_table_name(const drove_arrow_table *table)
 {
-    if (table == NULL) return NULL;
     DROVE_ALIVE(table, "a table");
+    if (table == NULL) return NULL;
     return table->frame->name;
 }
 
 size_t drove_arrow_table_n_rows(const drove_arrow_table *table)
 {
-    if (table == NULL) return 0;
     DROVE_ALIVE(table, "a table");
+    if (table == NULL) return 0;
     return table->frame->n_rows;
 }
 
 size_t drove_arrow_table_bytes(const drove_arrow_table *table)
 {
-    if (table == NULL) return 0;
     DROVE_ALIVE(table, "a table");
+    if (table == NULL) return 0;
     return drove__frame_bytes(table->frame);
 }
 
@@ -279,10 +279,10 @@ drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
                                    const drove_matrix *values, const char *const *text,
                                    size_t n_texts)
 {
+    DROVE_ALIVE(table, "a table");
     DROVE_GIVEN(table);
     DROVE_GIVEN(name);
     DROVE_GIVEN(values);
-    DROVE_ALIVE(table, "a table");
     drove_frame *frame = table->frame;
     DROVE_TRY(drove__matrix_check(values, "arrow"));
     if (values->n_rows != frame->n_rows || values->n_columns != 1)
