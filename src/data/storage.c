@@ -283,8 +283,9 @@ drove_status drove__storage_check_description(const drove_storage *storage, cons
     }
     if (storage->n_features == 0)
         return drove__fail(DROVE_E_DATA, "%s: its examples have no feature", where);
-    /* A model file holds the names of classes, and is UTF-8. */
-    for (size_t i = 0; storage->class_name != NULL && i < storage->n_classes; i++) {
+    /* A model file holds the names, and is UTF-8. */
+    const size_t n_names = storage->class_name != NULL ? drove__storage_n_names(storage) : 0;
+    for (size_t i = 0; i < n_names; i++) {
         const char *name = storage->class_name[i];
         if (drove__is_utf8(name, strlen(name))) continue;
         return drove__fail(DROVE_E_DATA, "%s: expected names of classes in UTF-8, found \"%.60s\"",

@@ -184,11 +184,12 @@ static drove_status spec_of_cache(const char *data, const cache *c, char *into, 
     if (status == DROVE_OK) {
         drove_common_options common;
         status = drove__common_read(&spec, &common);
-        if (common.scale == DROVE_N_SCALINGS) common.scale = format->default_scaling;
         drove__spec_of_path("rows", c->path, into, size);
         size_t n = strlen(into);
-        if (status == DROVE_OK)
+        if (status == DROVE_OK) {
+            if (common.scale == DROVE_N_SCALINGS) common.scale = format->default_scaling;
             snprintf(into + n, size - n, "?scale=%s", drove__scaling_name(common.scale));
+        }
     }
     drove__spec_fini(&spec);
     return status;
@@ -265,11 +266,19 @@ fail:
     return status;
 }
 
+/* Quantised rows are not scaled again, also where they are kept as floats. */
+static void leave_unscaled(char *data)
+{
+    static const char automatic[] = "scale=auto", none[] = "scale=none";
+    char *keys = strchr(data, '?'), *at = keys != NULL ? strstr(keys, automatic) : NULL;
+    if (at != NULL) memcpy(at, none, strlen(none));
+}
+
 /* ---- opening ---- */
 
 /* NULL: the data fit into memory, or are no file that is read by blocks.  *window: ?window=, the
  * bytes of both windows, which asks for that whatever the memory; else 0. */
-static drove_status open_blocks(const drove_config *config, const char *data, double memory,
+static drove_status open_blocks(const drove_config *config, char *data, double memory,
                                 drove_blocks **out, uint64_t *window)
 {
     drove_spec spec = {0};
@@ -292,8 +301,10 @@ static drove_status open_blocks(const drove_config *config, const char *data, do
     const double stored = b->first_stored != NULL ? (double)b->first_stored[b->n_blocks] : 0.0;
     const double labels = b->first_label != NULL ? (double)b->first_label[b->n_blocks] : 0.0;
     const double bytes_in_memory = drove__blocks_bytes(b, (double)b->n_rows, stored, labels);
-    if (status == DROVE_OK && (*window > 0 || bytes_in_memory > PART_IN_MEMORY * memory))
+    if (status == DROVE_OK && (*window > 0 || bytes_in_memory > PART_IN_MEMORY * memory)) {
+        if (b->shape->quant != NULL) leave_unscaled(data);
         return DROVE_OK;
+    }
     drove__blocks_close(*out);
     *out = NULL;
     return status;
@@ -344,7 +355,7 @@ drove_status drove__disk_open(const drove_config *config, drove_problem *problem
 }
 
 /* Some blocks of a file that is read by blocks; *out NULL: the data fit into memory. */
-static drove_status sample_blocks(const drove_config *config, const char *data, drove_data **out)
+static drove_status sample_blocks(const drove_config *config, char *data, drove_data **out)
 {
     drove_blocks *blocks;
     uint64_t window;

@@ -87,6 +87,20 @@ for way in "D8 --precision D8M8 --batch 1 --lr 0.01" "D8i16 --lr 0.1 --batch 2";
     cmp one/model.safetensors two/model.safetensors || fail "$way: a resumed run has other parameters"
 done
 
+# ---- by another name ----
+# As rows:FILE, or by its path alone, with the defaults, a file is trained on as it is as quant:FILE.
+for file in D8 D32f D8i16 D32fi32; do
+    for window in '' '?window=4100KiB'; do
+        for data in "quant:$file" "rows:$file" "$file"; do
+            rm -rf named
+            run_for 0 train --defaults auto --data "$data$window" --test none --model logistic --lr 0.1 --batch 8 --threads 1 \
+                --until updates=300 --out named --quiet
+            [ "$data" != "quant:$file" ] || cp named/model.safetensors expected.safetensors
+            cmp named/model.safetensors expected.safetensors || fail "$data$window: other parameters than quant:$file$window"
+        done
+    done
+done
+
 # ---- what goes wrong ----
 refuses() { # WORDS DATA OPTION...
     local words=$1 data=$2

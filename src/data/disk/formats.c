@@ -111,12 +111,14 @@ static drove_status read_precision(const drove_spec *spec, const char *text, boo
     return DROVE_OK;
 }
 
-/* Errors: DROVE_E_ARG for keys that apply only in the other direction, and for ?scale. */
+/* Errors: DROVE_E_ARG for keys that apply only in the other direction, and for ?scale, but none and
+ * auto where they are read: training asks so for what is best, which here is nothing more. */
 static drove_status refuse_keys(const drove_spec *spec, const quant_keys *set, bool is_written)
 {
     drove_common_options common;
     DROVE_TRY(drove__common_read(spec, &common));
-    if (common.scale != DROVE_N_SCALINGS)
+    const bool is_more = common.scale != DROVE_SCALE_NONE && common.scale != DROVE_SCALE_AUTO;
+    if (common.scale != DROVE_N_SCALINGS && (is_written || is_more))
         return drove__fail(DROVE_E_ARG,
                            "%s?scale: values are scaled before they are quantised; expected scale "
                            "with the data to be converted",

@@ -286,6 +286,11 @@ static drove_status read_shape(drove_blocks *b, const json_t *o)
     DROVE_TRY(want_size(o, "features", UINT32_MAX, &s->n_features));
     DROVE_TRY(want_size(o, "classes", NAMES_MOST, &s->n_classes));
     DROVE_TRY(want_size(o, "values_per_row", UINT16_MAX, &s->n_values));
+    /* Lists of labels may all be empty. */
+    if (s->y_kind == DROVE_Y_VALUE ? s->n_classes > 0
+                                   : s->n_classes == 0 && s->y_kind == DROVE_Y_CLASS)
+        return drove__fail(DROVE_E_DATA, "expected classes or values, found %s and %zu classes",
+                           targets[target], s->n_classes);
     if (s->y_kind != DROVE_Y_VALUE && s->n_values > 1)
         return drove__fail(DROVE_E_DATA, "expected one value of a row of classes");
     DROVE_TRY(want_size(o, "channels", UINT16_MAX, &s->channels));

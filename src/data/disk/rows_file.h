@@ -119,7 +119,7 @@ typedef struct drove_rows_file {
     drove_rows_origin origin;
     uint64_t          end;   /* of the last block */
     drove_ahead      *ahead; /* NULL: blocks are read through the system's cache */
-    /* [block_rows][row_bytes] for quantised floats that are kept without padding; else NULL */
+    /* [rows of block 0][row_bytes] for quantised floats kept without padding; else NULL */
     char           *padded;
     drove_checksum *sum, *value_sum; /* of the block that is read */
 } drove_rows_file;

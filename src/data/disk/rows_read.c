@@ -225,9 +225,9 @@ drove_status drove__blocks_prefer_floats(drove_blocks *b)
         return DROVE_OK;
     }
     if (q->row_bytes != s->n_features * sizeof(float)) {
-        b->file->padded = drove__alloc(b->block_rows, q->row_bytes);
-        if (b->file->padded == NULL)
-            return drove__fail_nomem(b->path, b->block_rows * q->row_bytes);
+        const size_t most_rows = drove__blocks_rows(b, 0); /* block_rows may exceed all rows */
+        b->file->padded = drove__alloc(most_rows, q->row_bytes);
+        if (b->file->padded == NULL) return drove__fail_nomem(b->path, most_rows * q->row_bytes);
         b->row_multiple = 1;
     }
     s->x_kind = DROVE_X_F32;
@@ -249,7 +249,8 @@ typedef struct reading { /* rows of one block into a storage */
     drove_rows_layout lay;
     drove_ahead_bytes ahead; /* bytes NULL: nothing was read ahead */
     bool has_other;          /* a float of the examples is not finite */
-    bool has_bad_starts;     /* said once the checksum is known to be right */
+    /* Said once the checksum is known to be right: */
+    bool has_bad_starts, has_bad_class;
 } reading;
 
 static drove_status read_section(reading *r, drove_rows_section section, void *into)
@@ -336,10 +337,13 @@ static int compare_labels(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static drove_status fail_class(const reading *r)
+/* The class or label of a number in the file; of one that is not in the map, the number. */
+static uint32_t map_class(reading *r, uint32_t number)
 {
-    return drove__fail(DROVE_E_DATA, "%s: block %zu: expected classes below %zu", r->b->path,
-                       r->block, r->b->file->n_map);
+    const drove_rows_file *f = r->b->file;
+    if (number < f->n_map) return f->map[number];
+    r->has_bad_class = true;
+    return number;
 }
 
 static drove_status read_targets(reading *r)
@@ -352,10 +356,8 @@ static drove_status read_targets(reading *r)
     if (s->y_kind == DROVE_Y_CLASS) {
         int32_t *y = s->y_class + row;
         DROVE_TRY(read_section(r, DROVE_ROWS_TARGET, y));
-        for (size_t i = 0; f->map != NULL && i < r->n; i++) {
-            if (y[i] < 0 || (size_t)y[i] >= f->n_map) return fail_class(r);
-            y[i] = (int32_t)f->map[y[i]];
-        }
+        for (size_t i = 0; f->map != NULL && i < r->n; i++)
+            y[i] = (int32_t)map_class(r, (uint32_t)y[i]);
         return DROVE_OK;
     }
     uint64_t *start = s->label_start + row;
@@ -363,10 +365,7 @@ static drove_status read_targets(reading *r)
                           UINT64_MAX, r->to->label));
     DROVE_TRY(read_section(r, DROVE_ROWS_LABEL, s->label + r->to->label));
     if (f->map == NULL) return DROVE_OK;
-    for (uint64_t k = start[0]; k < start[r->n]; k++) {
-        if (s->label[k] >= f->n_map) return fail_class(r);
-        s->label[k] = f->map[s->label[k]];
-    }
+    for (uint64_t k = start[0]; k < start[r->n]; k++) s->label[k] = map_class(r, s->label[k]);
     for (size_t i = 0; i < r->n; i++)
         qsort(s->label + start[i], (size_t)(start[i + 1] - start[i]), sizeof *s->label,
               compare_labels);
@@ -423,6 +422,9 @@ drove_status drove__blocks_read(const drove_blocks *b, size_t block, drove_stora
                            "%s: block %zu: the starts of its rows do not ascend, or one is longer "
                            "than its description says",
                            b->path, block);
+    if (r.has_bad_class)
+        return drove__fail(DROVE_E_DATA, "%s: block %zu: expected classes below %zu", b->path,
+                           block, f->n_map);
     if (f->padded != NULL) {
         /* Quantised floats whose rows are padded in the file, and not in memory. */
         drove_quant q = *r.b->shape->quant;

@@ -378,6 +378,49 @@ TEST(test_forgery)
     }
 }
 
+/* What a spec of training data without ?scale becomes (problem/specs.c): no second scaling. */
+TEST(test_scale_of_training)
+{
+    write_sources();
+    convert_spec("csv:words.csv?scale=standard", "quant:q");
+    static const char *const specs[] = {"q?scale=auto", "rows:q?scale=auto", "quant:q?scale=auto",
+                                        "rows:q?scale=none"};
+    for (size_t i = 0; i < DROVE_COUNT(specs); i++) {
+        drove_data *d = open_data(specs[i]);
+        assert_int_equal(drove__data_scale(d).scaling, DROVE_SCALE_STANDARD);
+        drove_data_destroy(d);
+    }
+    unlink("q");
+    expect_no_conversion("csv:words.csv", "quant:q?scale=auto", DROVE_E_ARG, "scale");
+}
+
+/* Rows of a block as the description has them, which may be more than there are. */
+TEST(test_large_blocks)
+{
+    static const quant_forgery most = {"csv:words.csv",
+                                       "D32f",
+                                       "\"block_rows\":",
+                                       "\"block_rows\":4294967295,\"was\":",
+                                       -1,
+                                       0,
+                                       0,
+                                       NULL};
+    drove_blocks *b;
+    drove_storage *s;
+    drove_place_in to = {0};
+    write_sources();
+    convert_spec(most.from, "quant:q?precision=D32f");
+    quant_forge(&most);
+    assert_int_equal(drove__blocks_open("rows:forged", &b), DROVE_OK);
+    if (drove__blocks_prefer_floats(b) != DROVE_OK) fail_msg("%s", drove_error_text());
+    assert_non_null(b->file->padded);
+    assert_int_equal(drove__blocks_storage(b, b->n_rows, 0, 0, &s), DROVE_OK);
+    assert_int_equal(drove__blocks_read(b, 0, s, &to), DROVE_OK);
+    assert_true(s->x_f32[1] == 2.5f);
+    drove__storage_release(s);
+    drove__blocks_close(b);
+}
+
 TEST(test_keys)
 {
     write_sources();

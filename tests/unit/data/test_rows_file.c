@@ -388,6 +388,8 @@ TEST(descriptions_are_not_trusted)
         {"\"values_per_row\":0", "\"values_per_row\":2", "one value of a row of classes"},
         {"\"channels\":0", "\"channels\":3", "images of 2 features"},
         {"\"classes\":3", "\"classes\":4", "expected 4 names"},
+        {"\"classes\":3", "\"classes\":0", "classes or values, found class and 0"},
+        {"\"target\":\"class\"", "\"target\":\"value\"", "classes or values, found value and 3"},
         {"\"cat\"", "7", "names as texts"},
         {"\"index_shift\":0", "\"index_shift\":2", "\"index_shift\" as a number"},
         {"\"blocks\":[", "\"blocKs\":[", "\"blocks\" as a list"},
@@ -416,6 +418,12 @@ TEST(descriptions_are_not_trusted)
         assert_int_equal(mapped->storage->y_class[i], map[plain->storage->y_class[i]]);
     drove_data_destroy(plain);
     drove_data_destroy(mapped);
+    free(file);
+    /* a class that is in no map, as its byte is damaged */
+    file = read_bytes("forged.rows", &n);
+    file[128] = 9;
+    write_bytes("forged.rows", file, n);
+    expect_refusal("rows:forged.rows", NULL, DROVE_E_DATA, "damaged: block 0", NULL);
     free(file);
 }
 
