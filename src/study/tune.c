@@ -38,6 +38,7 @@
 
 enum { ETA = 3, RUNGS = 3, BRACKET = 9, MOST_CANDIDATES = 4096, MOST_DRAWS = 200 };
 enum { PATH_SIZE = 4096, SHOWN = 5, WIDE = 4096 };
+enum { MOST_FOLDER = DROVE_TEXT_SIZE - 32 }; /* with best-NNNN it is an option */
 
 static const double USUAL_EPOCHS = 27.0, USUAL_SECONDS = 300.0;
 
@@ -380,7 +381,7 @@ static drove_status search(tuner *t)
 static drove_status train_best(const tuner *t, const candidate *best, char *folder, size_t size,
                                json_t **summary_out)
 {
-    char file[DROVE_TEXT_SIZE + 32], why[DROVE_ERROR_TEXT_SIZE / 2];
+    char file[PATH_SIZE], why[DROVE_ERROR_TEXT_SIZE / 2];
     drove_child child;
     drove_command command = {0};
 
@@ -388,7 +389,7 @@ static drove_status train_best(const tuner *t, const candidate *best, char *fold
     snprintf(folder, size, "%s/best", t->folder);
     for (unsigned i = 2; access(folder, F_OK) == 0 && i < 10000; i++)
         snprintf(folder, size, "%s/best-%u", t->folder, i);
-    snprintf(file, sizeof file, "%.1000s.yaml", folder);
+    snprintf(file, sizeof file, "%s.yaml", folder);
     DROVE_TRY(write_run_file(t, best, file));
     drove__command_add(&command, t->opt->program);
     drove__command_add(&command, "train");
@@ -405,14 +406,14 @@ static drove_status train_best(const tuner *t, const candidate *best, char *fold
 
     /* A child that was refused says why; one that failed on the way makes this one fail, too. */
     if (child.status != 0) {
-        snprintf(file, sizeof file, "%.1000s.txt", folder);
+        snprintf(file, sizeof file, "%s.txt", folder);
         drove__child_message(file, why, sizeof why);
         return drove__fail(child.status == 2 ? DROVE_E_DATA : DROVE_E_SYSTEM,
                            "%s.yaml: the run with the best settings ended with status %d: %s (%s)",
                            folder, child.status, why[0] != '\0' ? why : "no message", file);
     }
 
-    snprintf(file, sizeof file, "%.1000s.json", folder);
+    snprintf(file, sizeof file, "%s.json", folder);
     DROVE_TRY(drove__child_summary(file, summary_out));
     if (*summary_out != NULL) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: expected the summary of a run", file);
@@ -538,6 +539,8 @@ static drove_status prepare(tuner *t)
     const char *out = t->config.files.out;
     if (out == NULL)
         return drove__fail(DROVE_E_ARG, "--out: expected a folder for the trials, found none");
+    if (strlen(out) > MOST_FOLDER)
+        return drove__fail(DROVE_E_ARG, "--out: expected at most %d bytes", MOST_FOLDER);
     snprintf(t->folder, sizeof t->folder, "%s", out);
     DROVE_TRY(drove__study_folder_make(t->folder, "a search"));
     json_t *study = identify(t);

@@ -151,6 +151,19 @@ refuse 'did you mean "accuracy"' $common --metric acuracy --out none-yet
 refuse 'trials have lengths of their own' points.csv --label y --until epochs=3
 refuse 'expected a folder' $common --out none
 refuse 'standard input' - --label y
+
+# The longest folder: trained on in its hundredth place for the best run, of which nothing is cut off.
+long=$(printf '%0200d/%0200d/%0200d/%0200d' 1 2 3 4)
+mkdir -p "$long"
+long=$long/$(printf "%0$((991 - ${#long}))d" 5)
+refuse '--out: expected at most 992 bytes' $common --budget trials=1 --out "${long}55"
+[ ! -e "${long}55" ] || fail "a folder is left of a search that was refused"
+run_for 0 tune $common --budget trials=1 --out "$long" --quiet
+mkdir $(seq -f "$long/best-%g" 2 99)
+run_for 0 tune $common --budget trials=1 --out "$long" --json
+python3 -c 'import json; r = json.load(open("out.txt")); assert r["run"].endswith("/best-100") and len(r["run"]) > 1000, r' ||
+    fail "the longest folder: $(cat out.txt)"
+
 run tune points.csv --label y --threads 1 --epochs 3 --out found
 [ "$status" != 0 ] && grep -q 'expected a folder of this study, found [a-z]* of another: ' err.txt || fail "another search: $(cat err.txt)"
 run tune $common --metric rmse --budget trials=2 --out nothing --quiet
