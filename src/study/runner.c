@@ -112,7 +112,7 @@ typedef struct running {
 /* In the child, between fork and exec: calls that are async-signal-safe only. */
 static _Noreturn void become(char *const argv[], const int fd[3], pid_t parent)
 {
-    static const int defaulted[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    static const int defaulted[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD};
     sigset_t none;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127); /* it ended before the line above */
@@ -152,6 +152,21 @@ fail: /* the child has copies */
     return status;
 }
 
+/* Where SIGCHLD is ignored, statuses of children are lost.  Returns its handling, to be given
+ * back. */
+static struct sigaction keep_statuses(void)
+{
+    struct sigaction kept;
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    (void)sigaction(SIGCHLD, &usual, &kept);
+    return kept;
+}
+
+static void give_back(const struct sigaction *kept)
+{
+    (void)sigaction(SIGCHLD, kept, NULL);
+}
+
 static void stop(running *r)
 {
     if (r->kill_ns != 0) return;
@@ -177,7 +192,8 @@ static bool has_ended(running *r)
         return false;
     }
     r->end.seconds = (double)(drove__now_ns() - r->begin_ns) * 1e-9;
-    r->end.status = 127; /* nobody's child: somebody else has waited for it */
+    r->end.is_lost = id < 0;
+    r->end.status = id < 0 ? -1 : 0;
     if (id < 0) return true;
     r->end.signal = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
     r->end.status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
@@ -188,13 +204,15 @@ static bool has_ended(running *r)
 drove_status drove__command_run(const drove_command *c, uint64_t interrupts, drove_child *out)
 {
     running r;
-    DROVE_TRY(start(c, &r));
-    while (!has_ended(&r)) {
+    const struct sigaction kept = keep_statuses();
+    const drove_status status = start(c, &r);
+    while (status == DROVE_OK && !has_ended(&r)) {
         if (drove__run_signal_since(interrupts) != 0) stop(&r);
         nanosleep(&moment, NULL);
     }
-    *out = r.end;
-    return DROVE_OK;
+    give_back(&kept);
+    if (status == DROVE_OK) *out = r.end;
+    return status;
 }
 
 /* ---- what it left ---- */
@@ -260,6 +278,7 @@ drove_status drove__runner_run(const drove_runner *r)
     const size_t n_most = r->n_at_once > 0 ? r->n_at_once : 1;
     running *all = drove__alloc(n_most, sizeof *all);
     if (all == NULL) return drove__fail_nomem("processes", n_most * sizeof *all);
+    const struct sigaction kept = keep_statuses();
     drove_status status = begin_more(r, all, n_most, &n, &is_over);
     while (status == DROVE_OK && n > 0 && drove__run_signal_since(r->interrupts) == 0) {
         nanosleep(&moment, NULL);
@@ -280,6 +299,7 @@ drove_status drove__runner_run(const drove_runner *r)
     for (size_t i = 0; i < n; i++) stop(&all[i]);
     for (size_t i = 0; i < n; i++)
         while (!has_ended(&all[i])) nanosleep(&moment, NULL);
+    give_back(&kept);
     drove__free(all);
     return status;
 }

@@ -2,7 +2,8 @@
  *
  * A child is in a process group of its own, so that Ctrl-C reaches the caller alone, and is killed
  * when the caller ends.  An interrupt of the caller (drove_train_interrupt) ends all its children.
- * A child that is told to end has some seconds before it is killed.  One thread.
+ * A child that is told to end has some seconds before it is killed.  SIGCHLD has its default
+ * handling while children run.  One thread.
  */
 #ifndef DROVE_STUDY_RUNNER_H
 #define DROVE_STUDY_RUNNER_H
@@ -34,8 +35,9 @@ void         drove__command_fini(drove_command *c);
 
 /* How a child ended. */
 typedef struct drove_child {
-    int      status; /* exit status; 128 + number of the signal that ended it; 127: no program */
-    int      signal; /* that ended it; 0: none */
+    int      status;  /* of exit; 128 + number of the signal that ended it; 127: no program */
+    int      signal;  /* that ended it; 0: none */
+    bool     is_lost; /* something else in this process has waited for it: status is -1 */
     bool     timed_out;
     double   seconds;
     uint64_t peak_bytes; /* largest resident size */

@@ -161,6 +161,11 @@ static drove_status ended(void *context, size_t run, const drove_child *child)
         return drove__fail(DROVE_E_SYSTEM,
                            "run %zu/%zu: expected to start %s, which cannot be done any more",
                            run + 1, drove__sweep_count(&w->s.runs), w->opt->program);
+    if (child->is_lost)
+        return drove__fail(DROVE_E_SYSTEM,
+                           "run %zu/%zu: its exit status is lost: this process has waited for it "
+                           "elsewhere",
+                           run + 1, drove__sweep_count(&w->s.runs));
     name_folder(w, run, "out.json", path);
     DROVE_TRY(drove__child_summary(path, &summary));
     const char *outcome = drove__sweep_outcome(child, summary);

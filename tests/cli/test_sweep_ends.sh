@@ -65,3 +65,12 @@ wait $pid || status=$?
 [ "$(lines gone/results.jsonl)" = 1 ] || fail "expected one result: $(cat gone/results.jsonl)"
 run_for 0 sweep gone.yaml --out gone
 [ "$(lines gone/results.jsonl)" = 3 ] || fail "expected three results: $(cat gone/results.jsonl)"
+
+# Where the caller ignores SIGCHLD, as a shell may that has started this one, runs have their statuses all the same.
+cat >ignored.yaml <<'YAML'
+options: {data: "synth:digits?n=300", model: "mlp:16", test: none, defaults: classic, threads: 1, until: epochs=1}
+grid: {lr: [0.01, 0.02]}
+YAML
+python3 -c 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])' \
+    "$DROVE" sweep ignored.yaml --out ignored >out.txt 2>err.txt || fail "SIGCHLD ignored: status $?: $(cat err.txt)"
+[ "$(grep -c '"status":0' ignored/results.jsonl)" = 2 ] || fail "SIGCHLD ignored: $(cat ignored/results.jsonl)"

@@ -128,6 +128,18 @@ TEST(a_program_that_is_not_there_ends_at_once)
     drove__command_fini(&c);
 }
 
+TEST(statuses_are_kept_where_sigchld_is_ignored)
+{
+    struct sigaction now;
+    void (*const before)(int) = signal(SIGCHLD, SIG_IGN);
+    const drove_child c = run("exit 7", 0.0);
+    assert_int_equal(c.status, 7);
+    assert_false(c.is_lost);
+    assert_int_equal(sigaction(SIGCHLD, NULL, &now), 0);
+    assert_ptr_equal(now.sa_handler, SIG_IGN);
+    (void)signal(SIGCHLD, before);
+}
+
 TEST(a_message_is_the_last_line)
 {
     static const char *const cases[][2] = {
@@ -150,7 +162,9 @@ TEST(a_message_is_the_last_line)
 typedef struct work {
     size_t n, next, n_running, most_running, n_ended, stop_after, fail_at;
     const char *script; /* of each job */
+    void (*watch)(void *context);
     int status[MOST_JOBS];
+    bool is_lost[MOST_JOBS];
 } work;
 
 static drove_status begin(void *context, drove_command *command, size_t *job, bool *is_begun)
@@ -174,6 +188,7 @@ static drove_status ended(void *context, size_t job, const drove_child *child)
     w->n_running--;
     w->n_ended++;
     w->status[job] = child->status;
+    w->is_lost[job] = child->is_lost;
     if (w->n_ended == w->stop_after) drove_train_interrupt(SIGINT);
     return DROVE_OK;
 }
@@ -184,6 +199,7 @@ static drove_status run_all(work *w, size_t n_at_once)
                                  .interrupts = drove__run_interrupts(),
                                  .begin = begin,
                                  .ended = ended,
+                                 .watch = w->watch,
                                  .context = w};
     const drove_status status = drove__runner_run(&runner);
     assert_no_child();
@@ -201,6 +217,21 @@ TEST(every_job_ends_once)
         assert_int_equal(w.most_running, most);
         for (size_t i = 0; i < w.n; i++) assert_int_equal(w.status[i], 5);
     }
+}
+
+static void wait_elsewhere(void *context)
+{
+    (void)context;
+    (void)waitpid(-1, NULL, 0);
+}
+
+TEST(a_status_that_is_lost_is_none)
+{
+    work w = {.n = 1, .stop_after = SIZE_MAX, .fail_at = SIZE_MAX, .script = "exit 0"};
+    w.watch = wait_elsewhere;
+    assert_int_equal(run_all(&w, 1), DROVE_OK);
+    assert_true(w.is_lost[0]);
+    assert_int_equal(w.status[0], -1);
 }
 
 TEST(a_stop_ends_what_runs)
