@@ -124,6 +124,64 @@ TEST(test_each_tier_brings_its_own)
 #endif
 }
 
+#if DROVEK_X86 || DROVEK_ARM
+/* A table that tiers.def leaves out: the slots would be those of the tier below. */
+static void check_own(const drovek_table *t, const drovek_table *below)
+{
+#define SLOT(name, result, arguments) assert_ptr_not_equal(t->name, below->name);
+#include "kernel/slots.def"
+#define PRODUCT(name, result, arguments) assert_ptr_not_equal(t->bf16.name, below->bf16.name);
+#include "kernel/slots.def"
+    for (int m = DROVE_I8; m < DROVE_NUMBERS; m++) {
+        assert_ptr_not_equal(t->linear.merge[m], below->linear.merge[m]);
+        assert_ptr_not_equal(t->linear.decay[m], below->linear.decay[m]);
+        for (int d = DROVE_I8; d < DROVE_NUMBERS; d++) {
+            assert_ptr_not_equal(t->linear.dot[d][m], below->linear.dot[d][m]);
+            assert_ptr_not_equal(t->linear.axpy[d][m], below->linear.axpy[d][m]);
+            assert_ptr_not_equal(t->linear.axpy_dot[d][m], below->linear.axpy_dot[d][m]);
+        }
+    }
+}
+#endif
+
+#if DROVEK_X86
+/* What the AVX tiers have and NEON has not: sparse examples, and numbers of 4 bits. */
+static void check_own_sparse(const drovek_linear *t, const drovek_linear *below)
+{
+    for (int d = DROVE_I4; d < DROVE_NUMBERS; d++) {
+        assert_ptr_not_equal(t->dot[d][DROVE_I4], below->dot[d][DROVE_I4]);
+        assert_ptr_not_equal(t->axpy[d][DROVE_I4], below->axpy[d][DROVE_I4]);
+        for (int m = DROVE_I8; m < DROVE_NUMBERS && d != DROVE_I4; m++) {
+            for (int index = 0; index < 3; index++) {
+                assert_ptr_not_equal(t->spdot[d][index][m], below->spdot[d][index][m]);
+                assert_ptr_not_equal(t->spaxpy[d][index][m], below->spaxpy[d][index][m]);
+            }
+        }
+    }
+}
+#endif
+
+TEST(test_no_tier_lacks_a_table)
+{
+#if DROVEK_X86
+    drovek_table ref, avx2, avx512;
+    assert_int_equal(drovek_select(&ref, 0, "ref"), DROVE_OK);
+    assert_int_equal(drovek_select(&avx2, DROVE_CPU_AVX2, "avx2"), DROVE_OK);
+    check_own(&avx2, &ref);
+    check_own_sparse(&avx2.linear, &ref.linear);
+    assert_int_equal(drovek_select(&avx512, DROVE_CPU_AVX2 | DROVE_CPU_AVX512, "avx512"), DROVE_OK);
+    check_own(&avx512, &avx2);
+    check_own_sparse(&avx512.linear, &avx2.linear);
+#elif DROVEK_ARM
+    drovek_table ref, neon;
+    assert_int_equal(drovek_select(&ref, 0, "ref"), DROVE_OK);
+    assert_int_equal(drovek_select(&neon, DROVE_CPU_NEON, "neon"), DROVE_OK);
+    check_own(&neon, &ref);
+#else
+    skip();
+#endif
+}
+
 TEST(test_refusals)
 {
     drovek_table t = {.isa = "untouched"};
