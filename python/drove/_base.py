@@ -56,11 +56,10 @@ def or_as_before(method):
         try:
             with names_of_options(_NAMES):
                 return method(self, *args, **kwargs)
-        except Interrupted:  # the estimator has the model of the last step
-            raise
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
+        except BaseException as error:
+            if not isinstance(error, Interrupted) or error.result.model is None:  # else it has the model of the last step
+                self.__dict__.clear()
+                self.__dict__.update(before)
             raise
     return run
 
@@ -386,6 +385,8 @@ class Drove(BaseEstimator):
             interrupted, result = error, error.result
         model, summary = result.model, result.summary
         if model is None:
+            if interrupted is not None:
+                raise interrupted
             raise FloatingPointError("training crashed: the loss is not finite; a smaller lr may help")
         self._targets.check(model)
         self._learner = Learner(model)

@@ -5,6 +5,7 @@ import signal
 import threading
 import unittest
 import warnings
+from unittest import mock
 
 import numpy as np
 import scipy.sparse
@@ -533,6 +534,15 @@ class Passes(unittest.TestCase):
         self.assertGreater(kept.score(X, y), 0.8)
         with self.assertRaises(KeyboardInterrupt):  # and not a search that goes on with a fit that was cut
             GridSearchCV(endless, {"lr": [0.01, 0.02]}, cv=2).fit(X, y, callbacks=after(2))
+
+    def test_ctrl_c_without_a_model(self):
+        X, y = make_classification(n_samples=100, n_features=4, n_informative=2, n_redundant=0, random_state=1)
+        model = DroveClassifier(random_state=0).fit(X, y)
+        scores = model.predict_proba(X)
+        crashed = drove.Interrupted(drove.Result("crashed", {}, None, []))
+        with mock.patch("drove._base.train_on", side_effect=crashed), self.assertRaises(drove.Interrupted):
+            model.fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(X), scores)
 
     def test_end_by_a_signal(self):
         X = np.random.RandomState(0).randn(200_000, 8).astype(np.float32)
