@@ -30,7 +30,7 @@ void drove__study_difference(const json_t *expected, const json_t *found, char *
 drove_status drove__journal_open(const char *path,
                                  drove_status (*visit)(void *to, const json_t *record), void *to,
                                  drove_jsonl **out, bool *had_half);
-/* Adds a line.  When it returns, the whole line is in the file.  record NULL: DROVE_E_NOMEM, as a
+/* Adds a line.  When it returns, the whole line is on the disk.  record NULL: DROVE_E_NOMEM, as a
  * builder leaves it.  Errors: DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove__journal_add(drove_jsonl *journal, const json_t *record);
 
