@@ -116,7 +116,9 @@ static drove_status leaves_as_given(const drove_sync *s, const drove_counts *giv
         for (unsigned j = 0; j < i; j++) is_first = is_first && leaf[j] != leaf[i];
     }
     if (is_first) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "tree: expected each device once, device 0, the root, first");
+    return drove__fail(DROVE_E_ARG,
+                       "tree: expected each device from 0 to %u once, device 0, the root, first",
+                       s->n_workers - 1);
 }
 
 /* Devices of a node side by side, the first one's node first; else as they are numbered. */

@@ -15,8 +15,13 @@
 
 /* ---- reading ---- */
 
-/* The text, or NULL where it stands for none or for what the run chooses. */
-static const char *text_or_null(const char *text)
+static const char *given_or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+/* NULL also where "auto" leaves it to the run. */
+static const char *open_or_null(const char *text)
 {
     return text[0] != '\0' && strcmp(text, "auto") != 0 ? text : NULL;
 }
@@ -38,7 +43,7 @@ static void read_all(drove_config *c)
                                         .weights = o->weights,
                                         .class_weight = o->class_weight,
                                         .features = o->features,
-                                        .model = text_or_null(o->model),
+                                        .model = open_or_null(o->model),
                                         .compares_model = strcmp(o->model, "auto") == 0,
                                         .activation = o->activation,
                                         .init = o->init,
@@ -48,17 +53,17 @@ static void read_all(drove_config *c)
     else if (strcmp(o->test, "split") == 0) c->problem.test = DROVE_TEST_SPLIT;
     if (c->problem.test != DROVE_TEST_SPEC) c->problem.test_spec = NULL;
 
-    c->method = (drove_config_method){.strategy = text_or_null(o->strategy),
+    c->method = (drove_config_method){.strategy = open_or_null(o->strategy),
                                       .backoff = o->backoff,
-                                      .rule = text_or_null(o->rule),
-                                      .schedule = text_or_null(o->schedule),
+                                      .rule = open_or_null(o->rule),
+                                      .schedule = open_or_null(o->schedule),
                                       .rule_state = (drove_rule_state)word_of(o, "rule_state"),
                                       .lr = o->lr,
                                       .weight_decay = o->weight_decay,
                                       .clip = o->clip,
                                       .batch = o->batch,
                                       .order = (drove_order_choice)word_of(o, "order")};
-    c->exchange = (drove_config_exchange){.period = o->period[0] != '\0' ? o->period : NULL,
+    c->exchange = (drove_config_exchange){.period = given_or_null(o->period),
                                           .rho = o->rho,
                                           .by_layer = word_of(o, "messages") == 1,
                                           .owns_shard = word_of(o, "shard") == 1,
@@ -70,12 +75,12 @@ static void read_all(drove_config *c)
 
     const bool models_here = strcmp(o->machine, "here") == 0;
     c->machine =
-        (drove_config_machine){.workers = o->workers[0] != '\0' ? o->workers : NULL,
+        (drove_config_machine){.workers = given_or_null(o->workers),
                                .has_procs = drove__workers_are_procs(o->workers),
-                               .modelled = models_here ? NULL : text_or_null(o->machine),
+                               .modelled = models_here ? NULL : given_or_null(o->machine),
                                .models_here = models_here,
                                .bind = (drove_bind)word_of(o, "bind"),
-                               .isa = text_or_null(o->isa),
+                               .isa = open_or_null(o->isa),
                                .hints = drove__prefetch_wants_hints(o->prefetch),
                                .quiets_memory = drove__prefetch_wants_hardware_off(o->prefetch)};
     uint64_t n_groups = DROVE_PARTITION_AUTO;
@@ -100,16 +105,16 @@ static void read_all(drove_config *c)
     if (drove__save_every_parse(o->save_every, &c->length.save_every) != DROVE_OK)
         c->length.save_every = (drove_save_every){.unit = DROVE_SAVE_EVAL};
 
-    c->files =
-        (drove_config_files){.out = text_or_null(o->out),
-                             .names_out = strcmp(o->out, "auto") == 0,
-                             .resume = o->resume[0] != '\0' ? o->resume : NULL,
-                             .data_may_change = word_of(o, "data_changed") == 1,
-                             .log = o->log[0] != '\0' ? o->log : NULL,
-                             .timeline = o->timeline[0] != '\0' ? o->timeline : NULL,
-                             .record = o->record[0] != '\0' ? o->record : NULL,
-                             .replay = o->replay[0] != '\0' ? o->replay : NULL,
-                             .replay_steps = o->replay_steps[0] != '\0' ? o->replay_steps : NULL};
+    const bool goes_on_there = o->resume[0] != '\0' && strcmp(o->out, "auto") == 0;
+    c->files = (drove_config_files){.out = goes_on_there ? o->resume : open_or_null(o->out),
+                                    .names_out = strcmp(o->out, "auto") == 0 && !goes_on_there,
+                                    .resume = given_or_null(o->resume),
+                                    .data_may_change = word_of(o, "data_changed") == 1,
+                                    .log = given_or_null(o->log),
+                                    .timeline = given_or_null(o->timeline),
+                                    .record = given_or_null(o->record),
+                                    .replay = given_or_null(o->replay),
+                                    .replay_steps = given_or_null(o->replay_steps)};
     c->seed = o->seed;
     c->tells_metrics = word_of(o, "metrics") == 0;
     c->asks_classic = word_of(o, "defaults") == 1;

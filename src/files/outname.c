@@ -73,9 +73,7 @@ drove_status drove__outname_next(const drove_config *config, drove_choice *choic
 drove_status drove__outname_choose(const drove_config *config, drove_choice *choice)
 {
     if (!config->files.names_out) return DROVE_OK;
-    if (config->files.resume != NULL)
-        drove__choice_add(choice, "out", DROVE_FROM_RUN, "%s", config->files.resume);
-    else if (config->asks_classic) drove__choice_add(choice, "out", DROVE_FROM_DEFAULT, "none");
+    if (config->asks_classic) drove__choice_add(choice, "out", DROVE_FROM_DEFAULT, "none");
     else return drove__outname_next(config, choice);
     return DROVE_OK;
 }

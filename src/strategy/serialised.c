@@ -11,6 +11,7 @@
 struct drove_serial {
     drove_sync_ops ops;
     drove_sync_live_ops live;
+    drove_sync_replay_ops replay;
     const drove_sync_ops *inner;
     const drove_sync_live_ops *inner_live;
     pthread_mutex_t lock; /* protects `order`, and all that inner's slots share */
@@ -91,8 +92,6 @@ static uint64_t live_end(drove_sync *s, unsigned worker)
     return order;
 }
 
-static const drove_sync_replay_ops typed_replay = {.live_end = live_end};
-
 static void free_serial(drove_sync *s)
 {
     struct drove_serial *p = s->serial;
@@ -146,7 +145,9 @@ drove_status drove__sync_serialise(drove_sync *s, bool is_typed)
     p->ops.release = release;
     p->ops.publish = publish;
     if (is_typed) {
-        p->ops.replay = &typed_replay;
+        if (s->ops->replay != NULL) p->replay = *s->ops->replay;
+        p->replay.live_end = live_end;
+        p->ops.replay = &p->replay;
         p->live = *s->live;
         p->live.begin = live_begin;
         p->live.done = live_done;

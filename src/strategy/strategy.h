@@ -160,7 +160,7 @@ typedef struct drove_sync_options {
     const drove_span *part;
     size_t            n_parts;
     /* [n_workers] devices that keep and update parameters of their own (DROVE_ENGINE_RESIDENT); for
-     * strategies with next_sum.  NULL: none. */
+     * strategies with slices.  NULL: none. */
     const bool *is_resident;
     /* Where to write down what is done when, a lane for each worker; NULL: nowhere. */
     drove_spans *spans;
@@ -371,10 +371,10 @@ struct drove_sync {
     const drove_topo  *topo;
     const drove_place *place;
     size_t             n_vector;
-    uint64_t           most_steps; /* between live and live_done; no limit unless init says so */
-    drove_layout       layout;     /* of the vector's first optim->n words */
-    drove_sync_worker *worker;     /* [n_workers] */
-    void              *impl;       /* the strategy's own */
+    uint64_t     most_steps;   /* between live->begin and ->done; no limit unless init says so */
+    drove_layout layout;       /* of the vector's first optim->n words */
+    drove_sync_worker *worker; /* [n_workers] */
+    void              *impl;   /* the strategy's own */
     /* Of the source's part at rank 0, which sets it before the workers run; NULL elsewhere.  Called
      * by a thread of that process, one at a time. */
     drove_answer_fn           *answer;

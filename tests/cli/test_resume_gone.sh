@@ -29,3 +29,13 @@ done
 # A model that is there, but is none, and one that is named anew, are what they are.
 run_for 0 train $all --model start --until epochs=1 --out parts
 wrong 'unknown model "gone"' train --resume parts --until epochs=2 --model gone
+
+# A folder may be called auto, and --out auto beside --resume is the folder that is resumed.
+rm -rf auto other && run_for 0 train $all --model mlp:4 --until epochs=1 --out other
+cp -r other auto
+run_for 0 train --resume auto --until epochs=2 --quiet
+run_for 0 train --resume other --out auto --until epochs=2 --quiet
+for folder in auto other; do
+    grep -q '"epochs": 2' $folder/summary.json || fail "$folder: expected a summary of two epochs: $(cat $folder/summary.json)"
+done
+cmp auto/model.safetensors other/model.safetensors || fail "the folder auto has another model"
