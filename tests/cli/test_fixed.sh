@@ -127,7 +127,7 @@ wrong 'expected D8, D16 or D32f' train --data "$data" --model mlp:8 --precision 
 wrong 'D2 to D16 with ?simulated=yes' train --data "$data" --model mlp:8 --precision 'D17M8?simulated=yes'
 wrong 'expected no or yes' train --data "$data" --model mlp:8 --precision 'D6M6?simulated=1'
 wrong 'expected no C term beside a key' train --data "$data" --model mlp:8 --precision 'D8M8C8s?simulated=yes'
-wrong 'expected channel or layer' train --data "$data" --model mlp:8 --precision 'D8M8?scales=2'
+wrong 'expected layer or channel' train --data "$data" --model mlp:8 --precision 'D8M8?scales=2'
 wrong 'expected an M term' train --data "$data" --model mlp:8 --precision 'D8M32f?scales=channel'
 wrong 'expected dense data' train --data 'synth:logistic?n=100&d=50&density=0.1' --model mlp:8 --precision D8M8
 cat >net.yaml <<'END'

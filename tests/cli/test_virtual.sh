@@ -70,7 +70,8 @@ refused() { # refused MESSAGE OPTION...
     [ "$(cat err.txt)" = "drove: $message" ] || fail "$*: $(cat err.txt)"
 }
 v='on a virtual clock, found'
-refused "--machine: auto: cannot be opened" --machine auto --strategy hogwild # no word of this option
+# auto is no word of this option, but a name.
+refused "--machine: auto: cannot be opened: No such file or directory" --machine auto --strategy hogwild
 refused "--machine: expected a --strategy that is named $v auto, which chooses by real speed" --machine machine.yaml
 refused "--machine: expected parameters that are floats $v D8M8" --machine machine.yaml --strategy hogwild --precision D8M8
 refused "--machine: expected steps that are published when they are computed $v hogwild:live" --machine machine.yaml \
