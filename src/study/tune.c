@@ -567,8 +567,8 @@ static drove_status prepare(tuner *t)
 
 drove_status drove_tune(const drove_tune_options *options, drove_tune_result **out)
 {
-    DROVE_ALIVE(options->run, "options");
     DROVE_GIVEN(options);
+    DROVE_ALIVE(options->run, "options");
     DROVE_GIVEN_AS(options->run, "options->run");
     DROVE_GIVEN_AS(options->program, "options->program");
     DROVE_GIVEN(out);

@@ -131,7 +131,8 @@ grep -q 'the recorded run was killed' err.txt || fail "no line about the end"
 cp run.rec bad.rec
 printf '\377' | dd of=bad.rec bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
 cmp -s run.rec bad.rec && printf '\000' | dd of=bad.rec bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
-wrong 'damaged' train --replay bad.rec --quiet
+# Behind the damage nothing is read: where that is before the first mark, there is nothing to repeat.
+wrong 'damaged\|expected training up to a mark' train --replay bad.rec --quiet
 
 # Other data.
 cat >a.csv <<'D'

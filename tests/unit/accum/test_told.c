@@ -3,6 +3,8 @@
 #include "accum/accum.h"
 #include "support/rig.h"
 
+#include <string.h>
+
 enum { N = 8, MOST = 4 };
 
 static drove_status open_rig(rig *r, const drove_sync_ops *ops, unsigned n_workers,
@@ -42,7 +44,7 @@ TEST(each_device_is_a_leaf_once)
             if ((create(n, variant) == DROVE_OK) != is_right)
                 fail_msg("%s of %u: expected %s", variant, n, is_right ? "success" : "a refusal");
             if (!is_right)
-                assert_string_equal(drove_error_text(), "once, device 0, the root, first");
+                assert_non_null(strstr(drove_error_text(), "once, device 0, the root, first"));
         }
     }
     assert_int_equal(n_orders, 256);
