@@ -73,15 +73,140 @@ TEST(the_keys_are_these)
     assert_true(json_is_null(json_object_get(object, "auc")));
     assert_true(json_is_null(json_object_get(object, "rmse")));
     assert_true(json_is_null(json_object_get(object, "per_value")));
+    assert_int_equal(json_array_size(json_object_get(object, "per_class")), 2);
     json_t *second = json_array_get(json_object_get(object, "per_class"), 1);
+    assert_true(json_real_value(json_object_get(second, "precision")) == 0.8);
+    assert_true(json_real_value(json_object_get(second, "recall")) == 1.0);
+    assert_true(fabs(json_real_value(json_object_get(second, "f1")) - 8.0 / 9.0) < 1e-8);
+    assert_int_equal(json_integer_value(json_object_get(second, "support")), 4);
     assert_string_equal(json_string_value(json_object_get(second, "class")), dog);
-    json_t *row = json_array_get(json_object_get(object, "confusion"), 0);
-    assert_true(json_integer_value(json_array_get(row, 1)) == 1);
+    json_t *matrix = json_object_get(object, "confusion");
+    assert_int_equal(json_array_size(matrix), 2);
+    for (size_t i = 0; i < 4; i++) {
+        json_t *row = json_array_get(matrix, i / 2);
+        assert_int_equal(json_array_size(row), 2);
+        assert_int_equal(json_integer_value(json_array_get(row, i % 2)), (int)confusion[i]);
+    }
     json_t *calibration = json_object_get(object, "calibration");
-    assert_int_equal(json_array_size(json_object_get(calibration, "bins")), DROVE_METRICS_BINS);
+    json_t *bins = json_object_get(calibration, "bins");
+    assert_true(json_real_value(json_object_get(calibration, "error")) == 0.25);
+    assert_int_equal(json_array_size(bins), DROVE_METRICS_BINS);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(bins, 0), "count")), 8);
+    assert_true(json_real_value(json_object_get(json_array_get(bins, 0), "mean")) == 0.05);
+    assert_true(json_real_value(json_object_get(json_array_get(bins, 0), "observed")) == 0.3);
+    assert_true(json_is_null(json_object_get(json_array_get(bins, 1), "mean")));
     json_t *constant = json_object_get(object, "constant");
     assert_string_equal(json_string_value(json_object_get(constant, "guess")), "cat");
     assert_string_equal(json_string_value(json_object_get(constant, "from")), "evaluated");
+    assert_true(json_real_value(json_object_get(constant, "accuracy")) == 0.5);
+    assert_true(json_real_value(json_object_get(object, "accuracy")) == 0.875);
+    json_decref(object);
+    confusion[1] = 1.5; /* weights */
+    m.constant_class = 1;
+    m.constant_is_training = 1;
+    object = json_of(&m);
+    json_t *row = json_array_get(json_object_get(object, "confusion"), 0);
+    assert_true(json_real_value(json_array_get(row, 1)) == 1.5);
+    constant = json_object_get(object, "constant");
+    assert_string_equal(json_string_value(json_object_get(constant, "guess")), dog);
+    assert_string_equal(json_string_value(json_object_get(constant, "from")), "training");
+    json_decref(object);
+    confusion[1] = 1;
+}
+
+/* Every figure by its name: shares in percent, what is missing in the guess as a dash. */
+TEST(figures_for_people)
+{
+    drove_metrics_class per_class[2];
+    drove_metrics m = two_classes(per_class);
+    m.model = (drove_metrics_figures){0.5, 0.25, 0.125, 0.75, 0.625, 1, 2, 3, 4};
+    m.constant = nothing;
+    m.per_class = NULL;
+    m.n_classes = 0;
+    m.confusion = NULL;
+    m.auc_error = 0.002;
+    m.calibration_error = NAN;
+    char *text = text_of(&m);
+    assert_string_equal(text, "                        model  constant guess (of these examples)\n"
+                              "accuracy              50.00 %               -\n"
+                              "balanced accuracy     25.00 %               -\n"
+                              "log loss                0.125               -\n"
+                              "AUC                      0.75               -\n"
+                              "RMSE                        1               -\n"
+                              "MAE                         2               -\n"
+                              "R2                          3               -\n"
+                              "micro-F1                    4               -\n"
+                              "macro-F1                0.625               -\n"
+                              "                   by histograms: AUC within 0.002\n");
+    free(text);
+}
+
+/* Tables of 30 classes and confusions of 12 are printed, larger ones are not. */
+TEST(large_tables_are_left_out)
+{
+    enum { MOST = 31 };
+    static char name[MOST][16];
+    static double zeros[MOST * MOST];
+    drove_metrics_class per_class[MOST];
+    drove_metrics m = two_classes(per_class);
+    for (size_t k = 0; k < MOST; k++) {
+        snprintf(name[k], sizeof name[k], "class %zu", k);
+        per_class[k] = (drove_metrics_class){name[k], 0, 0, 0, 1};
+    }
+    m.confusion = zeros;
+    static const struct {
+        size_t n;
+        bool has_table, has_confusion;
+    } of[] = {{12, true, true}, {13, true, false}, {30, true, false}, {31, false, false}};
+    for (size_t i = 0; i < DROVE_COUNT(of); i++) {
+        m.n_classes = of[i].n;
+        for (int labels = 0; labels < 2; labels++) {
+            m.kind = labels ? DROVE_METRICS_LABELS : DROVE_METRICS_CLASSES;
+            char *text = text_of(&m);
+            const char *head = labels ? "\nlabel     precision    recall        F1   support\n"
+                                      : "\nclass     precision    recall        F1   support\n";
+            assert_int_equal(strstr(text, head) != NULL, of[i].has_table);
+            assert_int_equal(strstr(text, "confusion:") != NULL, of[i].has_confusion);
+            assert_int_equal(strstr(text, labels ? "\n31 labels: --json"
+                                                 : "\n31 classes: --json") != NULL,
+                             !of[i].has_table);
+            free(text);
+        }
+    }
+}
+
+/* The largest part of the calibration error is that of the bin with the largest product. */
+TEST(the_worst_bin_is_named)
+{
+    drove_metrics_class per_class[2];
+    drove_metrics m = two_classes(per_class);
+    m.bin[3] = (drove_metrics_bin){.count = 100, .mean = 0.35, .observed = 0.3}; /* 5 > 2 */
+    m.bin[7] = (drove_metrics_bin){.count = 4, .mean = 0.75, .observed = 0.25};
+    char *text = text_of(&m);
+    assert_non_null(strstr(text, "; largest part: predicted about 0.35, observed 0.30\n"));
+    free(text);
+}
+
+TEST(importance_for_programs)
+{
+    static const drove_importance_column column[] = {{"age", 0.5}, {"zip", NAN}};
+    drove_importance_facts f = {2, 10, true, column};
+    json_t *object = drove__report_importance_json(&f),
+           *wanted = json_loads("{\"data\": \"held-out\", \"examples\": 10, \"columns\":"
+                                " [{\"column\": \"age\", \"loss_increase\": 0.5},"
+                                "  {\"column\": \"zip\", \"loss_increase\": null}]}",
+                                0, NULL);
+    assert_true(json_equal(object, wanted));
+    json_decref(object);
+    json_object_set_new(wanted, "data", json_string("training"));
+    f.is_held_out = false;
+    object = drove__report_importance_json(&f);
+    assert_true(json_equal(object, wanted));
+    json_decref(object);
+    json_decref(wanted);
+    f.n_columns = 0;
+    object = drove__report_importance_json(&f);
+    assert_true(json_is_null(object));
     json_decref(object);
 }
 
