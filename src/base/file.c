@@ -31,18 +31,24 @@
 /* Bytes of UTF-8 of one byte of another encoding. */
 enum { DECODED_MOST_RATIO = 4 };
 
+#define UNPACKED_FREE ((uint64_t)256 << 20) /* bytes of content of any compression */
+enum { UNPACKED_TIMES = 200 };              /* more may be so many times as large as compressed */
+
+typedef struct section_left {           /* of a section while it is read */
+    uint64_t disk_bytes, content_bytes; /* packed, and of content, that are not read yet */
+    uint32_t crc, want_crc;             /* CRC-32 so far, and of the whole content       */
+} section_left;
+
 struct drove_reader {
     char *path;
     int fd;
     bool is_input; /* standard input                                                    */
     bool is_section;
-    drove_memfile *memory;  /* a file in memory, of which piece is the rest; one reference  */
-    const char *piece;      /* text in memory instead of fd ...                             */
-    size_t piece_left;      /* ... that is not read yet                                     */
-    uint64_t disk_left;     /* section: packed bytes not read yet                        */
-    uint64_t content_left;  /* section: bytes of content not read from it yet            */
-    uint32_t crc, want_crc; /* section: CRC-32 so far, and of the whole content         */
-    bool disk_ended;        /* fd is at its end                                              */
+    drove_memfile *memory; /* a file in memory, of which piece is the rest; one reference  */
+    const char *piece;     /* text in memory instead of fd ...                             */
+    size_t piece_left;     /* ... that is not read yet                                     */
+    section_left section;  /* where is_section                                         */
+    bool disk_ended;       /* fd is at its end                                              */
     const drove_unpack_ops *unpack;  /* NULL: neither compressed nor a deflated section      */
     void *unpacker;                  /* its state                                            */
     bool is_in_stream;               /* the current compressed stream is not complete        */
@@ -52,9 +58,10 @@ struct drove_reader {
     uint8_t *raw;                    /* [BUFFER_BYTES] bytes to be decoded                   */
     size_t raw_begin, raw_end;
     bool raw_ended;
-    uint64_t disk_bytes; /* read from fd so far                                           */
-    uint64_t most_bytes; /* as drove__reader_most_bytes                                  */
-    uint64_t consumed;   /* bytes of content delivered                                    */
+    uint64_t disk_bytes;   /* read from fd so far                                           */
+    uint64_t most_bytes;   /* as drove__reader_most_bytes                                  */
+    uint64_t packed_bytes; /* compressed: of the file or section; UINT64_MAX: not known   */
+    uint64_t consumed;     /* bytes of content delivered                                    */
     uint64_t line_number;
     char *content;     /* [BUFFER_BYTES + 1] the last byte is for the NUL of a line     */
     size_t begin, end; /* content[begin .. end) is not consumed yet                     */
@@ -75,7 +82,8 @@ static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, si
         r->disk_ended = *n_read == 0;
         return DROVE_OK;
     }
-    if (r->is_section && size_bytes > r->disk_left) size_bytes = (size_t)r->disk_left;
+    if (r->is_section && size_bytes > r->section.disk_bytes)
+        size_bytes = (size_t)r->section.disk_bytes;
     do {
         n = read(r->fd, into, size_bytes);
     } while (n < 0 && errno == EINTR);
@@ -83,7 +91,7 @@ static drove_status read_disk(drove_reader *r, void *into, size_t size_bytes, si
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be read", r->path);
     r->disk_bytes += (uint64_t)n;
     r->disk_ended = n == 0;
-    if (r->is_section) r->disk_left -= (uint64_t)n;
+    if (r->is_section) r->section.disk_bytes -= (uint64_t)n;
     *n_read = (size_t)n;
     return DROVE_OK;
 }
@@ -180,6 +188,7 @@ static drove_status start_unpacking(drove_reader *r, const drove_unpack_ops *unp
     memcpy(r->packed, r->content, r->end);
     r->packed_end = r->end;
     r->end = 0;
+    r->packed_bytes = r->is_section ? r->section.disk_bytes : r->most_bytes;
     if (r->is_section) return DROVE_OK;
     if (unpack->most_ratio == 0 ||
         __builtin_mul_overflow(r->most_bytes, unpack->most_ratio, &r->most_bytes))
@@ -190,17 +199,17 @@ static drove_status start_unpacking(drove_reader *r, const drove_unpack_ops *unp
 /* Counts content of a section; checks its size and, with the last byte, its CRC-32. */
 static drove_status check_section(drove_reader *r, const void *bytes, size_t n)
 {
-    if (n > r->content_left || (n == 0 && r->content_left > 0)) {
+    if (n > r->section.content_bytes || (n == 0 && r->section.content_bytes > 0)) {
         return drove__fail(DROVE_E_DATA,
                            "%s: damaged: its content is %s than its directory entry says", r->path,
                            n == 0 ? "shorter" : "longer");
     }
     if (n == 0) return DROVE_OK;
-    r->crc = (uint32_t)crc32_z(r->crc, bytes, n);
-    r->content_left -= n;
-    if (r->content_left > 0 || r->crc == r->want_crc) return DROVE_OK;
+    r->section.crc = (uint32_t)crc32_z(r->section.crc, bytes, n);
+    r->section.content_bytes -= n;
+    if (r->section.content_bytes > 0 || r->section.crc == r->section.want_crc) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: damaged: expected CRC-32 0x%08x, found 0x%08x", r->path,
-                       r->want_crc, r->crc);
+                       r->section.want_crc, r->section.crc);
 }
 
 static drove_status read_section(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
@@ -395,9 +404,9 @@ static drove_status start_section(drove_reader *r, const drove_section *s)
     DROVE_TRY(check_bounds(r, s));
     if (lseek(r->fd, (off_t)s->offset, SEEK_SET) < 0)
         return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", r->path);
-    r->most_bytes = r->content_left = s->size_bytes;
-    r->disk_left = s->packed_bytes;
-    r->want_crc = s->crc;
+    r->most_bytes = r->section.content_bytes = s->size_bytes;
+    r->section.disk_bytes = s->packed_bytes;
+    r->section.want_crc = s->crc;
     r->is_section = true;
     return s->is_deflated ? start_unpacking(r, &drove__unpack_deflate) : DROVE_OK;
 }
@@ -643,6 +652,24 @@ uint64_t drove__reader_offset(const drove_reader *r)
 uint64_t drove__reader_most_bytes(const drove_reader *r)
 {
     return r->most_bytes;
+}
+
+drove_status drove__reader_check_unpacked(const drove_reader *r, uint64_t size_bytes)
+{
+    if (r->unpack == NULL || size_bytes <= UNPACKED_FREE ||
+        size_bytes / UNPACKED_TIMES <= r->packed_bytes)
+        return DROVE_OK;
+    if (r->is_section)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "%s: expected a member that unpacks to at most %d times its size, found "
+                           "%llu bytes that would be %llu: unpack the archive, if it is meant",
+                           r->path, UNPACKED_TIMES, (unsigned long long)r->packed_bytes,
+                           (unsigned long long)size_bytes);
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "%s: expected a file that unpacks to at most %d times its size, found %llu "
+                       "bytes that would be %llu: unpack it first (%s '%s'), if it is meant",
+                       r->path, UNPACKED_TIMES, (unsigned long long)r->packed_bytes,
+                       (unsigned long long)size_bytes, r->unpack->command, r->path);
 }
 
 uint64_t drove__reader_plain_bytes(const drove_reader *r)

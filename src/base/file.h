@@ -96,6 +96,10 @@ uint64_t drove__reader_offset(const drove_reader *r);
  * that are decoded, UINT64_MAX for bzip2, xz, zstd and for a pipe.  If the counts in a header need
  * more, a reader refuses the file before it allocates memory. */
 uint64_t drove__reader_most_bytes(const drove_reader *r);
+/* Refuses compressed content that is declared to be of more than 256 MiB and more than 200 times as
+ * large as it is compressed: a file of nothing but zeros that would fill the memory.  Of a pipe the
+ * compressed size is not known, and nothing is refused.  Errors: DROVE_E_UNSUPPORTED. */
+drove_status drove__reader_check_unpacked(const drove_reader *r, uint64_t size_bytes);
 /* The content's size if it is known: that of a plain regular file; else UINT64_MAX. */
 uint64_t drove__reader_plain_bytes(const drove_reader *r);
 /* Whether it is a plain regular file that was opened by its name, not a section. */

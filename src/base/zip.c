@@ -23,9 +23,6 @@ enum {
     EXTRA_ZIP64 = 1
 };
 
-/* Larger members must not be many times as large as in the archive: zeros that fill the memory. */
-static const size_t UNPACKED_FREE = (size_t)256 << 20;
-enum { UNPACKED_TIMES = 200 };
 static const size_t DIRECTORY_MOST = (size_t)256 << 20; /* bytes */
 
 typedef struct zip_entry {
@@ -286,13 +283,9 @@ drove_status drove__zip_member(const drove_zip *zip, size_t member, drove_reader
                                    .crc = e->crc,
                                    .is_deflated = e->method == DEFLATED};
     DROVE_TRY(drove__reader_open_section(zip->path, &section, out));
-    if (e->size_bytes <= UNPACKED_FREE || e->size_bytes / UNPACKED_TIMES <= e->packed_bytes)
-        return DROVE_OK;
+    const drove_status status = drove__reader_check_unpacked(*out, e->size_bytes);
+    if (status == DROVE_OK) return DROVE_OK;
     drove__reader_close(*out);
     *out = NULL;
-    return drove__fail(DROVE_E_UNSUPPORTED,
-                       "%s:%s: expected a member that unpacks to at most %d times its size, found "
-                       "%llu bytes that would be %llu: unpack the archive, if it is meant",
-                       zip->path, e->name, UNPACKED_TIMES, (unsigned long long)e->packed_bytes,
-                       (unsigned long long)e->size_bytes);
+    return status;
 }

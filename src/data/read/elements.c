@@ -1,6 +1,7 @@
 /* data/read/elements.c - reads the numbers of binary files. */
 #include "data/read/elements.h"
 
+#include "base/available.h"
 #include "base/digits.h"
 #include "base/half.h"
 #include "base/mem.h"
@@ -10,6 +11,8 @@
 #include <string.h>
 
 enum { CHUNK = 4096 }; /* elements converted at a time */
+
+static const double CHECKED_BYTES = 64 << 20; /* less is not compared with the free memory */
 
 static const uint8_t element_bytes[] = {
     [DROVE_ELEMENT_U8] = 1,  [DROVE_ELEMENT_I8] = 1,  [DROVE_ELEMENT_I16] = 2,
@@ -38,6 +41,7 @@ drove_status drove__elements_check(const drove_reader *r, drove_elements element
                            (unsigned long long)columns, (unsigned)element_bytes[elements.type],
                            (unsigned long long)most);
     }
+    DROVE_TRY(drove__reader_check_unpacked(r, used + n_bytes));
     *n_elements = (size_t)n;
     return DROVE_OK;
 }
@@ -196,6 +200,23 @@ static bool is_wide(drove_element_type type)
            type == DROVE_ELEMENT_I32 || type == DROVE_ELEMENT_U32;
 }
 
+/* Refuses n numbers of the storage's kind that would take more than three quarters of the memory
+ * that is free, twice as much while they are brought from columns into rows. */
+static drove_status check_memory(const drove_reader *r, drove_elements elements, size_t n,
+                                 const drove_storage *s)
+{
+    const double number_bytes = s->x_kind == DROVE_X_U8 ? 1 : sizeof *s->x_f32;
+    const double needed = (double)n * number_bytes * (elements.is_by_columns ? 2 : 1);
+    if (needed <= CHECKED_BYTES) return DROVE_OK;
+    const double available = (double)drove__memory_available();
+    if (available <= 0 || needed <= available / 4 * 3) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA,
+                       "%s: expected examples that fit in memory, found %zu x %zu numbers, which "
+                       "would take %.3g GB (of %.3g GB free at most three quarters)",
+                       drove__reader_path(r), n / s->n_features, s->n_features, needed * 1e-9,
+                       available * 1e-9);
+}
+
 drove_status drove__elements_read_examples(drove_reader *r, drove_elements elements,
                                            uint64_t n_rows, uint64_t n_features,
                                            const drove_shard *shard, drove_storage *s)
@@ -207,6 +228,7 @@ drove_status drove__elements_read_examples(drove_reader *r, drove_elements eleme
     s->n_features = (size_t)n_features;
     n = drove__shard_size(shard, s->n_rows) * s->n_features;
     s->x_kind = elements.type == DROVE_ELEMENT_U8 ? DROVE_X_U8 : DROVE_X_F32;
+    DROVE_TRY(check_memory(r, elements, n, s));
     if (s->x_kind == DROVE_X_U8) s->x_u8 = drove__alloc(n, sizeof *s->x_u8);
     else s->x_f32 = drove__alloc(n, sizeof *s->x_f32);
     if (s->x_u8 == NULL && s->x_f32 == NULL)

@@ -33,7 +33,8 @@ typedef struct drove_elements { /* layout of an array of numbers in a file */
 size_t drove__element_bytes(drove_element_type type);
 
 /* Checks that the file can hold `rows` x `columns` elements from its current position on;
- * *n_elements is the product.  Errors: DROVE_E_DATA. */
+ * *n_elements is the product.  Errors: DROVE_E_DATA, DROVE_E_UNSUPPORTED (compressed, and many
+ * times as large as the file: base/file.h). */
 drove_status drove__elements_check(const drove_reader *r, drove_elements elements, uint64_t rows,
                                    uint64_t columns, size_t *n_elements);
 
@@ -45,7 +46,8 @@ drove_status drove__elements_read_double(drove_reader *r, drove_elements element
 
 /* Reads examples, an array of n_rows x n_features from the file's current position to its end:
  * kind, numbers and counts of the storage.  Skips rows of other shards; n_rows of the storage is
- * still all rows, for the reader of targets.  Errors: as above. */
+ * still all rows, for the reader of targets.  Numbers that do not fit into the memory that is free
+ * are refused before any is read.  Errors: as above. */
 drove_status drove__elements_read_examples(drove_reader *r, drove_elements elements,
                                            uint64_t n_rows, uint64_t n_features,
                                            const drove_shard *shard, drove_storage *storage);

@@ -81,20 +81,26 @@ static drove_status open_idx(const char *path, unsigned least_rank, unsigned mos
     return DROVE_OK;
 }
 
-/* Labels are whole numbers from 0; n_classes 0: the largest label plus 1. */
-static drove_status read_labels(idx_file *f, uint64_t n_classes, drove_storage *s)
+/* Of the labels of n_rows examples, before any of these is read. */
+static drove_status check_labels(const idx_file *f, uint32_t n_rows)
 {
-    const char *path = drove__reader_path(f->reader);
-    size_t n, largest = 0, most = n_classes > 0 ? (size_t)n_classes : CLASSES_MOST;
+    size_t n;
     if (f->elements.type == DROVE_ELEMENT_F32 || f->elements.type == DROVE_ELEMENT_F64) {
         return fail_header(f, 2, "whole numbers as labels",
                            f->elements.type == DROVE_ELEMENT_F32 ? 0x0d : 0x0e);
     }
-    if (f->shape[0] != s->n_rows) {
-        return drove__fail(DROVE_E_DATA, "%s: expected %zu labels, one for each example, found %u",
-                           path, s->n_rows, f->shape[0]);
+    if (f->shape[0] != n_rows) {
+        return drove__fail(DROVE_E_DATA, "%s: expected %u labels, one for each example, found %u",
+                           drove__reader_path(f->reader), n_rows, f->shape[0]);
     }
-    DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0], 1, &n));
+    return drove__elements_check(f->reader, f->elements, n_rows, 1, &n);
+}
+
+/* Labels are whole numbers from 0; n_classes 0: the largest label plus 1. */
+static drove_status read_labels(idx_file *f, uint64_t n_classes, drove_storage *s)
+{
+    const char *path = drove__reader_path(f->reader);
+    size_t n = s->n_rows, largest = 0, most = n_classes > 0 ? (size_t)n_classes : CLASSES_MOST;
     uint64_t first = drove__reader_offset(f->reader);
     double *label = drove__grow(NULL, n, sizeof *label);
     s->y_class = drove__grow(NULL, n, sizeof *s->y_class);
@@ -134,6 +140,11 @@ static drove_status read_pair(const char *x_path, const char *y_path, uint64_t n
             drove__fail(DROVE_E_DATA, "%s: its dimensions overflow", drove__reader_path(x.reader));
         goto end;
     }
+    size_t n;
+    if ((status = drove__elements_check(x.reader, x.elements, x.shape[0], n_features, &n)) !=
+        DROVE_OK)
+        goto end;
+    if ((status = check_labels(&y, x.shape[0])) != DROVE_OK) goto end;
     if (x.rank >= 3) {
         s->channels = x.rank == 4 ? x.shape[1] : 1;
         s->height = x.shape[x.rank - 2];

@@ -312,21 +312,28 @@ static drove_status put_rows_first(const npy_file *f, drove_storage *s)
     return DROVE_OK;
 }
 
-static drove_status read_x(npy_file *f, const drove_npy_options *opt, const drove_shard *shard,
-                           drove_storage *s)
+/* Of the examples, before any is read; *n_features: numbers of one. */
+static drove_status check_x(const npy_file *f, const drove_shard *shard, uint64_t *n_features)
 {
-    uint64_t n_features = 1;
-    const bool is_last = is_channels_last(f, opt);
+    size_t n;
+    *n_features = 1;
     if (f->text_bytes > 0)
         return drove__fail(DROVE_E_DATA, "%s: expected examples of numbers, found text",
                            drove__reader_path(f->reader));
-    const bool is_fortran = f->is_fortran && f->rank > 1;
-    if (is_fortran && drove__shard_is_part(shard)) return fail_fortran(f);
+    if (f->is_fortran && f->rank > 1 && drove__shard_is_part(shard)) return fail_fortran(f);
     for (unsigned i = 1; i < f->rank; i++) {
-        if (!__builtin_mul_overflow(n_features, f->shape[i], &n_features)) continue;
+        if (!__builtin_mul_overflow(*n_features, f->shape[i], n_features)) continue;
         return drove__fail(DROVE_E_DATA, "%s: its dimensions overflow",
                            drove__reader_path(f->reader));
     }
+    return drove__elements_check(f->reader, f->elements, f->shape[0], *n_features, &n);
+}
+
+static drove_status read_x(npy_file *f, const drove_npy_options *opt, uint64_t n_features,
+                           const drove_shard *shard, drove_storage *s)
+{
+    const bool is_last = is_channels_last(f, opt);
+    const bool is_fortran = f->is_fortran && f->rank > 1;
     if (f->rank >= 3) {
         s->channels = f->rank == 4 ? (size_t)f->shape[is_last ? 3 : 1] : 1;
         s->height = (size_t)f->shape[f->rank - (is_last ? 3u : 2u)];
@@ -462,10 +469,16 @@ static drove_status settle_one_hot(const npy_file *f, const drove_npy_options *o
     return DROVE_OK;
 }
 
-static drove_status read_y(npy_file *f, const drove_npy_options *opt, drove_storage *s)
+static uint64_t n_columns_of(const npy_file *y)
+{
+    return y->rank >= 2 ? y->shape[1] : 1;
+}
+
+/* Of the targets of n_rows examples, before any of these is read. */
+static drove_status check_y(const npy_file *f, uint64_t n_rows)
 {
     const char *path = drove__reader_path(f->reader);
-    uint64_t n_columns = f->rank >= 2 ? f->shape[1] : 1;
+    const uint64_t n_columns = n_columns_of(f);
     size_t n;
     if (f->rank > 2 || n_columns > LABELS_MOST) {
         return drove__fail(
@@ -473,19 +486,23 @@ static drove_status read_y(npy_file *f, const drove_npy_options *opt, drove_stor
             "%s: expected targets of shape (n,), (n, 1) or (n, labels), found %u dimensions", path,
             f->rank);
     }
-    if (f->shape[0] != s->n_rows) {
+    if (f->shape[0] != n_rows) {
         return drove__fail(DROVE_E_DATA,
-                           "%s: expected %zu targets, one for each example, found %llu", path,
-                           s->n_rows, (unsigned long long)f->shape[0]);
+                           "%s: expected %llu targets, one for each example, found %llu", path,
+                           (unsigned long long)n_rows, (unsigned long long)f->shape[0]);
     }
     if (n_columns > 1 && f->text_bytes > 0)
         return drove__fail(DROVE_E_DATA, "%s: expected one text a row, found %llu", path,
                            (unsigned long long)n_columns);
     if (n_columns > 1 && f->is_fortran) return fail_fortran(f);
-    DROVE_TRY(drove__elements_check(f->reader, f->elements, f->shape[0],
-                                    f->text_bytes > 0 ? f->text_bytes : n_columns, &n));
-    if (n_columns > 1) {
-        DROVE_TRY(read_indicators(f, n_columns, s));
+    return drove__elements_check(f->reader, f->elements, n_rows,
+                                 f->text_bytes > 0 ? f->text_bytes : n_columns, &n);
+}
+
+static drove_status read_y(npy_file *f, const drove_npy_options *opt, drove_storage *s)
+{
+    if (n_columns_of(f) > 1) {
+        DROVE_TRY(read_indicators(f, n_columns_of(f), s));
         return settle_one_hot(f, opt, s);
     }
     drove_labels *labels;
@@ -500,12 +517,15 @@ drove_status drove__npy_read_pair(drove_reader *x_reader, drove_reader *y_reader
                                   drove_storage **out)
 {
     npy_file x = {.reader = x_reader}, y = {.reader = y_reader};
+    uint64_t n_features;
     drove_storage *s = NULL;
     drove_status status = drove__storage_create(&s);
     if (status != DROVE_OK) goto end;
     if ((status = read_header(&x)) != DROVE_OK) goto end;
     if (y_reader != NULL && (status = read_header(&y)) != DROVE_OK) goto end;
-    if ((status = read_x(&x, opt, shard, s)) != DROVE_OK) goto end;
+    if ((status = check_x(&x, shard, &n_features)) != DROVE_OK) goto end;
+    if (y_reader != NULL && (status = check_y(&y, x.shape[0])) != DROVE_OK) goto end;
+    if ((status = read_x(&x, opt, n_features, shard, s)) != DROVE_OK) goto end;
     status = y_reader != NULL ? read_y(&y, opt, s) : drove__storage_set_unlabelled(s);
 end:
     if (status == DROVE_OK) drove__storage_keep_targets(s, shard);
