@@ -36,23 +36,10 @@ drove_status drove__partition_check(const char *text)
     return check_count("--partition", text, DROVE_MOST_THREADS);
 }
 
-/* The names of the strategies that have all of these needs, joined: for an error. */
-static const char *names_with(unsigned needs, char *into, size_t size)
-{
-    size_t used = 0;
-    into[0] = '\0';
-    for (size_t i = 0; drove__strategies[i] != NULL && used < size; i++) {
-        if ((drove__strategies[i]->needs & needs) != needs) continue;
-        used += (size_t)snprintf(into + used, size - used, "%s%s", used > 0 ? ", " : "",
-                                 drove__strategies[i]->name);
-    }
-    return into;
-}
-
 /* Options that say something only of exchanges. */
 static drove_status check_unused(const drove_config *config, const drove_plan *w)
 {
-    char value[DROVE_TEXT_SIZE], names[512];
+    char value[DROVE_TEXT_SIZE], names[512] = "";
     const struct {
         const char *name, *flag;
         bool is_given;
@@ -64,11 +51,16 @@ static drove_status check_unused(const drove_config *config, const drove_plan *w
     };
     for (size_t i = 0; i < DROVE_COUNT(option); i++) {
         if (!option[i].is_given) continue;
+        size_t used = 0;
+        for (size_t k = 0; drove__strategies[k] != NULL && used < sizeof names; k++)
+            if ((drove__strategies[k]->needs & DROVE_SYNC_SPREAD) != 0)
+                used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                         used > 0 ? ", " : "", drove__strategies[k]->name);
         return drove__fail(DROVE_E_ARG,
                            "%s %.80s: expected a --strategy whose workers exchange parameters "
                            "(%s), found %s",
-                           option[i].flag, drove__config_text(config, option[i].name, value),
-                           names_with(DROVE_SYNC_SPREAD, names, sizeof names), w->spec);
+                           option[i].flag, drove__config_text(config, option[i].name, value), names,
+                           w->spec);
     }
     return DROVE_OK;
 }

@@ -282,31 +282,27 @@ static drove_status find(const char *name, const char *value, const drove_option
 
 /* ---- setting ---- */
 
-static drove_status set_text(char *field, const drove_option_info *info, const char *value)
-{
-    char flag[DROVE_FLAG_SIZE];
-    if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) value = "";
-    size_t n = strlen(value);
-    if (n >= DROVE_TEXT_SIZE) {
-        return drove__fail(DROVE_E_ARG, "%s: expected at most %d bytes, found %zu",
-                           drove_flag_text(info->name, flag), DROVE_TEXT_SIZE - 1, n);
-    }
-    if (n == 0 && info->empty_word == NULL) {
-        return drove__fail(DROVE_E_ARG, "%s: expected %s, found nothing",
-                           drove_flag_text(info->name, flag), info->value_name);
-    }
-    memset(field, 0, DROVE_TEXT_SIZE);
-    memcpy(field, value, n);
-    return DROVE_OK;
-}
-
 static drove_status set_value(drove_options *options, const drove_option_info *info,
                               const char *value)
 {
     char flag[DROVE_FLAG_SIZE], words[64] = "";
     void *field = (char *)options + info->own;
     switch (info->kind) {
-    case DROVE_OPTION_TEXT: return set_text(field, info, value);
+    case DROVE_OPTION_TEXT: {
+        if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) value = "";
+        const size_t n = strlen(value);
+        if (n >= DROVE_TEXT_SIZE) {
+            return drove__fail(DROVE_E_ARG, "%s: expected at most %d bytes, found %zu",
+                               drove_flag_text(info->name, flag), DROVE_TEXT_SIZE - 1, n);
+        }
+        if (n == 0 && info->empty_word == NULL) {
+            return drove__fail(DROVE_E_ARG, "%s: expected %s, found nothing",
+                               drove_flag_text(info->name, flag), info->value_name);
+        }
+        memset(field, 0, DROVE_TEXT_SIZE);
+        memcpy(field, value, n);
+        return DROVE_OK;
+    }
     case DROVE_OPTION_REAL:
         if (info->empty_word != NULL && strcmp(value, info->empty_word) == 0) {
             *(double *)field = 0.0;

@@ -48,17 +48,6 @@ static drove_status remember(runfile *f, const char *key, int line, int column)
     return DROVE_OK;
 }
 
-/* Is this the value of which the error tells? */
-static void try_alone(runfile *f, const char *key, const drove_yaml_item *value)
-{
-    f->alone = drove__options_default();
-    bool is_refused = drove_options_set(&f->alone, key, value->text) == DROVE_OK &&
-                      drove_options_validate(&f->alone) != DROVE_OK;
-    if (!is_refused || f->at_line > 0 || strcmp(drove_error_text(), f->wanted) != 0) return;
-    f->at_line = value->line;
-    f->at_column = value->column;
-}
-
 /* One key with its value, or the end of the mapping. */
 static drove_status read_pair(runfile *f, const char *path, bool *ended)
 {
@@ -83,7 +72,15 @@ static drove_status read_pair(runfile *f, const char *path, bool *ended)
     snprintf(expected, sizeof expected, "one value for \"%.32s\"", key);
     if ((status = drove__yaml_expect(f->yaml, DROVE_YAML_VALUE, expected, &value)) != DROVE_OK)
         goto fail;
-    if (f->wanted != NULL) try_alone(f, key, &value);
+    if (f->wanted != NULL && f->at_line == 0) { /* is this the value of which the error tells? */
+        f->alone = drove__options_default();
+        if (drove_options_set(&f->alone, key, value.text) == DROVE_OK &&
+            drove_options_validate(&f->alone) != DROVE_OK &&
+            strcmp(drove_error_text(), f->wanted) == 0) {
+            f->at_line = value.line;
+            f->at_column = value.column;
+        }
+    }
     status = drove__options_set(&f->options, key, value.text, DROVE_FROM_FILE);
     if (status != DROVE_OK)
         status = drove__fail_in(status, "%s:%d:%d", path, value.line, value.column);

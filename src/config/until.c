@@ -68,32 +68,6 @@ static drove_status set_one(drove_until *u, const char *key, char *value)
         key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
-static drove_status parse_parts(char *text, drove_until *u)
-{
-    bool given[DROVE_COUNT(conditions)] = {false};
-    for (char *part = text, *next; part != NULL; part = next) {
-        next = strchr(part, ',');
-        if (next != NULL) *next++ = '\0';
-        char *equals = strchr(part, '=');
-        if (equals == NULL) {
-            return drove__fail(
-                DROVE_E_ARG, "--until: expected name=value (loss=5%%, epochs=10 ...), found \"%s\"",
-                part);
-        }
-        *equals = '\0';
-        for (size_t i = 0; i < DROVE_COUNT(conditions); i++) {
-            if (strcmp(part, conditions[i]) != 0) continue;
-            if (given[i])
-                return drove__fail(DROVE_E_ARG,
-                                   "--until: expected each condition once, found \"%s\" twice",
-                                   part);
-            given[i] = true;
-        }
-        DROVE_TRY(set_one(u, part, equals + 1));
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__until_parse(const char *text, drove_until *out)
 {
     drove_until u = {.loss = NAN,
@@ -103,9 +77,32 @@ drove_status drove__until_parse(const char *text, drove_until *out)
                      .updates = UINT64_MAX};
     char *copy = strdup(strcmp(text, "auto") == 0 ? DROVE_UNTIL_CLASSIC : text);
     if (copy == NULL) return drove__fail_nomem("--until", strlen(text) + 1);
-    drove_status status = parse_parts(copy, &u);
+    drove_status status = DROVE_OK;
+    bool given[DROVE_COUNT(conditions)] = {false};
+    for (char *part = copy, *next; part != NULL && status == DROVE_OK; part = next) {
+        next = strchr(part, ',');
+        if (next != NULL) *next++ = '\0';
+        char *equals = strchr(part, '=');
+        if (equals == NULL) {
+            status =
+                drove__fail(DROVE_E_ARG,
+                            "--until: expected name=value (loss=5%%, epochs=10 ...), found \"%s\"",
+                            part);
+            break;
+        }
+        *equals = '\0';
+        for (size_t i = 0; i < DROVE_COUNT(conditions) && status == DROVE_OK; i++) {
+            if (strcmp(part, conditions[i]) != 0) continue;
+            if (given[i])
+                status =
+                    drove__fail(DROVE_E_ARG,
+                                "--until: expected each condition once, found \"%s\" twice", part);
+            given[i] = true;
+        }
+        if (status == DROVE_OK) status = set_one(&u, part, equals + 1);
+    }
     free(copy);
-    if (status != DROVE_OK) return status;
+    DROVE_TRY(status);
     if (isinf(u.epochs) && isinf(u.seconds) && u.updates == UINT64_MAX && u.patience == 0 &&
         !drove__until_has_target(&u)) {
         return drove__fail(DROVE_E_ARG, "--until: expected at least one condition, found \"%s\"",

@@ -104,27 +104,6 @@ static drove_status try_row(const drove_sync_ops *ops, const drove_sync_options 
     return DROVE_OK;
 }
 
-/* The row that the spec names reads it; one in its place over ranks has none of its own. */
-static drove_status check_strategy(const drove_config *c, const drove_plan *p,
-                                   const drove_optim *optim)
-{
-    const drove_sync_ops *named;
-    drove_spec spec;
-    DROVE_TRY(drove__spec_parse(p->spec, &spec));
-    drove_sync_options opt = {.spec = &spec,
-                              .backoff = c->method.backoff,
-                              .n_workers = p->n_workers,
-                              .optim = optim,
-                              .seed = 1};
-    drove__exchange_options(c, &opt);
-    drove_status status = drove__plan_strategy(&drove__plan_registry, spec.name, &named);
-    if (status == DROVE_OK) status = try_row(named, &opt);
-    opt.spec = NULL;
-    if (status == DROVE_OK && named != p->ops) status = try_row(p->ops, &opt);
-    drove__spec_fini(&spec);
-    return status;
-}
-
 /* The rule and the strategy of the plan. */
 static drove_status check_plan(const drove_config *c, const drove_plan *plan)
 {
@@ -148,7 +127,23 @@ static drove_status check_plan(const drove_config *c, const drove_plan *plan)
     };
     drove_optim *optim;
     DROVE_TRY(drove__optim_create(&opt, &optim));
-    drove_status status = check_strategy(c, plan, optim);
+    /* The row that the spec names reads it; one in its place over ranks has none of its own. */
+    const drove_sync_ops *named;
+    drove_spec spec;
+    drove_status status = drove__spec_parse(plan->spec, &spec);
+    if (status != DROVE_OK) goto fail;
+    drove_sync_options sync = {.spec = &spec,
+                               .backoff = c->method.backoff,
+                               .n_workers = plan->n_workers,
+                               .optim = optim,
+                               .seed = 1};
+    drove__exchange_options(c, &sync);
+    status = drove__plan_strategy(&drove__plan_registry, spec.name, &named);
+    if (status == DROVE_OK) status = try_row(named, &sync);
+    sync.spec = NULL;
+    if (status == DROVE_OK && named != plan->ops) status = try_row(plan->ops, &sync);
+    drove__spec_fini(&spec);
+fail:
     drove__optim_destroy(optim);
     return status;
 }
@@ -167,40 +162,29 @@ static drove_status check_method(const drove_config *c, unsigned n_ranks)
     return status;
 }
 
-/* Each option is inside the range of its table row: the caller may have written into the struct. */
-static drove_status check_ranges(const drove_options *o)
+/* Each option is text in UTF-8, as the files of a run are, and inside the range of its row: the
+ * caller may have written into the struct. */
+static drove_status check_values(const drove_options *o)
 {
     size_t n;
-    char text[DROVE_TEXT_SIZE];
-    drove_options copy = *o;
     const drove_option_info *info = drove_options_table(&n);
+    drove_options copy = *o;
+    char value[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
     for (size_t i = 0; i < n; i++) {
-        if (info[i].kind == DROVE_OPTION_TEXT) {
-            const char *field = drove__options_field(o, &info[i]);
-            if (memchr(field, '\0', DROVE_TEXT_SIZE) == NULL) {
-                return drove__fail(DROVE_E_ARG, "%s: expected text of at most %d bytes, found more",
-                                   info[i].name, DROVE_TEXT_SIZE - 1);
-            }
-        }
-        DROVE_TRY(drove_options_get(o, info[i].name, text, sizeof text));
-        DROVE_TRY(drove_options_set(&copy, info[i].name, text));
-    }
-    return DROVE_OK;
-}
-
-/* All options are written into run.json and the state, which hold UTF-8. */
-static drove_status check_texts(const drove_options *o)
-{
-    size_t n_options;
-    const drove_option_info *info = drove_options_table(&n_options);
-    for (size_t i = 0; i < n_options; i++) {
-        char value[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
         DROVE_TRY(drove_options_get(o, info[i].name, value, sizeof value));
         if (drove__is_utf8(value, strlen(value))) continue;
         return drove__fail(DROVE_E_ARG,
                            "%s: expected text in UTF-8, which the files of a run are written in, "
                            "found other bytes: \"%s\"",
                            drove_flag_text(info[i].name, flag), value);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (info[i].kind == DROVE_OPTION_TEXT &&
+            memchr(drove__options_field(o, &info[i]), '\0', DROVE_TEXT_SIZE) == NULL)
+            return drove__fail(DROVE_E_ARG, "%s: expected text of at most %d bytes, found more",
+                               info[i].name, DROVE_TEXT_SIZE - 1);
+        DROVE_TRY(drove_options_get(o, info[i].name, value, sizeof value));
+        DROVE_TRY(drove_options_set(&copy, info[i].name, value));
     }
     return DROVE_OK;
 }
@@ -224,8 +208,7 @@ drove_status drove__config_validate(const drove_config *c, unsigned n_ranks)
     drove_save_every save_every;
     bool unused_auto, takes_label;
     unsigned unused_n;
-    DROVE_TRY(check_texts(o));
-    DROVE_TRY(check_ranges(o));
+    DROVE_TRY(check_values(o));
     DROVE_TRY(check_data("--data", o->data));
     DROVE_TRY(drove__data_takes_label(o->data, &takes_label));
     if (o->label[0] != '\0' && !takes_label)

@@ -38,18 +38,6 @@ static double still_in_hand(const drove_coord *c, unsigned worker, uint64_t now_
     return n + fmax((double)m->hand[0].range.n - elapsed_s * m->rate, 0.0);
 }
 
-static void look_at_all(drove_coord *c, uint64_t now_ns)
-{
-    if (c->pace.is_known) return;
-    c->pace = (drove_pace){.is_known = true};
-    for (unsigned w = 0; w < c->opt.n_workers; w++) {
-        if (c->is_lost[w] || c->is_away[w]) continue;
-        c->pace.rate += c->member[w].rate;
-        c->pace.fastest = fmax(c->pace.fastest, c->member[w].rate);
-        c->pace.in_hand += still_in_hand(c, w, now_ns);
-    }
-}
-
 /* ---- sizes ---- */
 
 /* Cuts n so that the worker is done no later than all others together with the rest, if it takes
@@ -73,28 +61,30 @@ static uint64_t fit(const drove_coord *c, unsigned worker, uint64_t now_ns, uint
     return c->member[worker].n_hand > 0 || s < c->pace.fastest ? 0 : least;
 }
 
-/* b, or several of them, by the speed of the last ones. */
-static uint64_t assignment_size(const drove_coord *c, unsigned worker)
-{
-    const drove_coord_member *m = &c->member[worker];
-    double n = m->is.assignment_s * m->rate / (double)m->batch;
-    if (c->most_updates != UINT64_MAX || !(n >= 2.0)) return m->batch;
-    return m->batch * (n < (double)MOST_BATCHES ? (uint64_t)n : MOST_BATCHES);
-}
+/* ---- ranges ---- */
 
 static uint64_t size_for(drove_coord *c, unsigned worker, uint64_t now_ns)
 {
     const drove_coord_member *m = &c->member[worker];
-    uint64_t left = drove__coord_left(c), n = assignment_size(c, worker);
+    const uint64_t left = drove__coord_left(c);
     if (left == 0) return 0;
-    if (c->opt.fit_tail) {
-        look_at_all(c, now_ns);
-        n = fit(c, worker, now_ns, n, m->is.least);
+    /* b, or several of them, by the speed of the last ones. */
+    uint64_t n = m->batch;
+    const double n_batches = m->is.assignment_s * m->rate / (double)m->batch;
+    if (c->most_updates == UINT64_MAX && n_batches >= 2.0)
+        n *= n_batches < (double)MOST_BATCHES ? (uint64_t)n_batches : MOST_BATCHES;
+    if (!c->opt.fit_tail) return least_of(n, left);
+    if (!c->pace.is_known) {
+        c->pace = (drove_pace){.is_known = true};
+        for (unsigned w = 0; w < c->opt.n_workers; w++) {
+            if (c->is_lost[w] || c->is_away[w]) continue;
+            c->pace.rate += c->member[w].rate;
+            c->pace.fastest = fmax(c->pace.fastest, c->member[w].rate);
+            c->pace.in_hand += still_in_hand(c, w, now_ns);
+        }
     }
-    return least_of(n, left);
+    return least_of(fit(c, worker, now_ns, n, m->is.least), left);
 }
-
-/* ---- ranges ---- */
 
 static drove_range take(drove_coord *c, uint64_t n)
 {

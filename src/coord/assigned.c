@@ -100,38 +100,11 @@ typedef struct assigned {
 
 /* ---- making ---- */
 
-static drove_status init_group(assigned *a, unsigned i, const drove_clock *clock)
-{
-    group *g = &a->group[i];
-    g->is = &a->all.of[i];
-    g->index = i;
-    atomic_init(&g->ticket, 0);
-    atomic_init(&g->fate, FATE_WORKING);
-    if (pthread_mutex_init(&g->taking, NULL) != 0 || pthread_mutex_init(&g->record, NULL) != 0 ||
-        pthread_mutex_init(&g->lock, NULL) != 0)
-        return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
-    g->locks_are_made = true;
-    DROVE_TRY(drove__queue_create(INBOX, sizeof(letter), &g->inbox));
-    drove__queue_use_clock(g->inbox, clock);
-    return DROVE_OK;
-}
-
 /* The reason is in g->error. */
 static void lose(group *g, fate how)
 {
     g->is->lost = g->error;
     atomic_store(&g->fate, how);
-}
-
-static void init_members(assigned *a, const drove_source_options *opt)
-{
-    for (unsigned i = 0; i < opt->n_workers; i++) {
-        const drove_source_worker *w = &opt->worker[i];
-        group *g = a->member[i].group = &a->group[w->group];
-        if (w->lost == NULL) continue;
-        snprintf(g->error, sizeof g->error, "%s", w->lost);
-        lose(g, FATE_FAILED);
-    }
 }
 
 static drove_status init(drove_source *s, const drove_source_options *opt)
@@ -145,8 +118,26 @@ static drove_status init(drove_source *s, const drove_source_options *opt)
     a->member = drove__alloc(opt->n_workers, sizeof *a->member);
     if (a->group == NULL || a->member == NULL)
         return drove__fail_nomem("workers", opt->n_groups * sizeof *a->group);
-    for (unsigned i = 0; i < a->all.n; i++) DROVE_TRY(init_group(a, i, s->clock));
-    init_members(a, opt);
+    for (unsigned i = 0; i < a->all.n; i++) {
+        group *g = &a->group[i];
+        g->is = &a->all.of[i];
+        g->index = i;
+        atomic_init(&g->ticket, 0);
+        atomic_init(&g->fate, FATE_WORKING);
+        if (pthread_mutex_init(&g->taking, NULL) != 0 ||
+            pthread_mutex_init(&g->record, NULL) != 0 || pthread_mutex_init(&g->lock, NULL) != 0)
+            return drove__fail(DROVE_E_SYSTEM, "cannot make a mutex");
+        g->locks_are_made = true;
+        DROVE_TRY(drove__queue_create(INBOX, sizeof(letter), &g->inbox));
+        drove__queue_use_clock(g->inbox, s->clock);
+    }
+    for (unsigned i = 0; i < opt->n_workers; i++) {
+        const drove_source_worker *w = &opt->worker[i];
+        group *g = a->member[i].group = &a->group[w->group];
+        if (w->lost == NULL) continue;
+        snprintf(g->error, sizeof g->error, "%s", w->lost);
+        lose(g, FATE_FAILED);
+    }
     s->publishes = a->all.method.by_coordinator;
     DROVE_TRY(drove__queue_create((size_t)opt->n_workers * REQUESTS_EACH + INBOX, sizeof(request),
                                   &a->requests));
@@ -266,19 +257,6 @@ static bool next(drove_source *s, unsigned worker, bool waits, drove_task *out)
 
 /* ---- a worker: reporting ---- */
 
-static void note_busy(drove_source *s, group *g, uint64_t begin_ns)
-{
-    const assigned *a = s->impl;
-    uint64_t end_ns = drove__clock_now(s->clock);
-    (void)drove__lock(&g->record);
-    if (begin_ns < g->busy_until_ns) begin_ns = g->busy_until_ns;
-    if (begin_ns < end_ns)
-        drove__timeline_add(&g->is->busy, s->train_ns + (begin_ns - a->started_ns),
-                            s->train_ns + (end_ns - a->started_ns));
-    g->busy_until_ns = end_ns;
-    drove__unlock(&g->record);
-}
-
 /* Fills the assignment's report if this was its last part; false: other parts are not done. */
 static bool report(drove_source *s, unsigned worker, const drove_task *task, uint64_t n_updates,
                    drove_coord_message *out)
@@ -296,7 +274,14 @@ static bool report(drove_source *s, unsigned worker, const drove_task *task, uin
                                  .n_updates = atomic_load(&c->n_updates)};
     /* Release: the cell was read; pairs with open_assignment. */
     atomic_store_explicit(&c->is_open, 0, memory_order_release);
-    note_busy(s, g, begin_ns);
+    uint64_t end_ns = drove__clock_now(s->clock);
+    (void)drove__lock(&g->record);
+    if (begin_ns < g->busy_until_ns) begin_ns = g->busy_until_ns;
+    if (begin_ns < end_ns)
+        drove__timeline_add(&g->is->busy, s->train_ns + (begin_ns - a->started_ns),
+                            s->train_ns + (end_ns - a->started_ns));
+    g->busy_until_ns = end_ns;
+    drove__unlock(&g->record);
     return true;
 }
 
@@ -365,13 +350,6 @@ static bool fail(drove_source *s, unsigned worker)
 
 /* ---- the coordinator's thread ---- */
 
-static void park(assigned *a)
-{
-    const letter parking = {.verb = LETTER_PARK};
-    for (unsigned i = 0; i < a->all.n; i++)
-        if (is_working(&a->group[i])) drove__queue_put(a->group[i].inbox, &parking);
-}
-
 /* Whatever its worker does now, it will not publish, and it ends when it looks into its inbox.  The
  * caller holds its lock. */
 static bool silence(group *g)
@@ -382,14 +360,6 @@ static bool silence(group *g)
     lose(g, FATE_SILENT);
     drove__queue_put(g->inbox, &parking);
     return true;
-}
-
-static void give_up(drove_source *s, group *g)
-{
-    const assigned *a = s->impl;
-    if (!silence(g)) return;
-    for (unsigned i = 0; i < s->n_workers; i++)
-        if (a->member[i].group == g) s->silence(s->context, i);
 }
 
 /* true: parked. */
@@ -404,12 +374,16 @@ static bool carry_out(drove_source *s, const drove_coord_action *action)
     case DROVE_COORD_RETIRE:
         a->last_lost = action->worker;
         a->group[action->worker].is_retired = true;
-        if (action->is_silent) give_up(s, &a->group[action->worker]);
+        if (!action->is_silent || !silence(&a->group[action->worker])) return false;
+        for (unsigned i = 0; i < s->n_workers; i++)
+            if (a->member[i].group == &a->group[action->worker]) s->silence(s->context, i);
         return false;
     case DROVE_COORD_DESERTED: atomic_store(&a->deserted, 1); break;
     case DROVE_COORD_PARKED: break;
     }
-    park(a);
+    const letter parking = {.verb = LETTER_PARK};
+    for (unsigned i = 0; i < a->all.n; i++)
+        if (is_working(&a->group[i])) drove__queue_put(a->group[i].inbox, &parking);
     return true;
 }
 
@@ -473,18 +447,15 @@ static void serve(drove_source *s)
 
 /* ---- the controlling thread ---- */
 
-/* What came too late for the last stretch: a halt, the word of a silent worker that came back. */
-static void clear_requests(assigned *a)
+static void open(drove_source *s, uint64_t limit, uint64_t most_updates)
 {
+    assigned *a = s->impl;
+    uint64_t published = atomic_load(&a->sync->published), left = most_updates;
+    /* What came too late for the last stretch: a halt, a word of a silent worker that is back. */
     request r;
     while (drove__queue_try_get(a->requests, &r))
         if (r.verb == REQUEST_PUBLISH) (void)apply(a, &r); /* refused: it is lost */
-}
-
-/* To the coordinator: groups that were lost while it was not at work. */
-static void retire_lost(drove_source *s)
-{
-    assigned *a = s->impl;
+    /* To the coordinator: groups that were lost while it was not at work. */
     for (unsigned i = 0; i < a->all.n; i++) {
         const drove_coord_message failed = {.verb = DROVE_COORD_FAILED, .worker = i};
         size_t n;
@@ -493,14 +464,6 @@ static void retire_lost(drove_source *s)
         a->last_lost = i;
         drove__coord_handle(a->all.coord, &failed, drove__clock_now(s->clock), a->all.action, &n);
     }
-}
-
-static void open(drove_source *s, uint64_t limit, uint64_t most_updates)
-{
-    assigned *a = s->impl;
-    uint64_t published = atomic_load(&a->sync->published), left = most_updates;
-    clear_requests(a);
-    retire_lost(s);
     if (left != UINT64_MAX) left = left > published ? left - published : 0;
     a->open = (drove_coord_message){.verb = DROVE_COORD_OPEN, .limit = limit, .most_updates = left};
     a->started_ns = drove__clock_now(s->clock);

@@ -18,15 +18,6 @@ static uint64_t clamp(uint64_t n, uint64_t least, uint64_t most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* The default.  Section 6: cores begin at their least, one example each, devices at their most.
- * Over ranks cores begin at --batch, as far as their bounds let them: each update of theirs sends a
- * gradient. */
-static uint64_t first_batch(const drove_groups *g, const drove_group *of, bool is_apart)
-{
-    if (of->is_device) return of->most;
-    return is_apart ? clamp(g->batch, of->least, of->most) : of->least;
-}
-
 /* Algorithm 1: the same b everywhere.  What was asked for of this group goes before the
  * defaults. */
 static void settle_sizes(const drove_groups *g, drove_group *of, const drove_source_worker *w,
@@ -44,7 +35,11 @@ static void settle_sizes(const drove_groups *g, drove_group *of, const drove_sou
     }
     if (w->least != 0) of->least = w->least * each;
     if (w->most != 0) of->most = w->most * each;
-    if (batch == 0) batch = first_batch(g, of, is_apart);
+    /* The default.  Section 6: cores begin at their least, one example each, devices at their most.
+     * Over ranks cores begin at --batch, as far as their bounds let them: each update of theirs
+     * sends a gradient. */
+    if (batch == 0 && of->is_device) batch = of->most;
+    else if (batch == 0) batch = is_apart ? clamp(g->batch, of->least, of->most) : of->least;
     if (w->most == 0 && of->least > of->most) of->most = of->least;
     if (w->most == 0 && batch > of->most) of->most = batch;
     if (w->least == 0 && batch < of->least) of->least = batch;
@@ -61,24 +56,6 @@ bool drove__groups_want_probe(const drove_spec *spec, const drove_source_worker 
 }
 
 /* ---- making ---- */
-
-static void fill_groups(drove_groups *g, const drove_groups_options *opt)
-{
-    const drove_source_options *source = opt->source;
-    for (unsigned i = 0; i < source->n_workers; i++) {
-        const drove_source_worker *w = &source->worker[i];
-        drove_group *of = &g->of[opt->is_apart ? i : w->group];
-        if (of->n_workers++ > 0) continue;
-        snprintf(of->name, sizeof of->name, "%s", w->name);
-        of->is_device = w->is_device;
-        of->n_cores = w->n_cores;
-        of->timeout_s = w->timeout_s;
-    }
-    for (unsigned i = 0; i < source->n_workers; i++) {
-        const drove_source_worker *w = &source->worker[i];
-        settle_sizes(g, &g->of[opt->is_apart ? i : w->group], w, opt->is_apart);
-    }
-}
 
 /* Of threads that step for themselves.  A rank sends whole gradients, whatever computes them. */
 static drove_status make_coordinator(drove_groups *g, const drove_groups_options *how)
@@ -126,7 +103,19 @@ drove_status drove__groups_init(drove_groups *g, const drove_groups_options *opt
     g->saved = calloc(g->n, NUMBERS * sizeof *g->saved);
     if (g->of == NULL || g->saved == NULL)
         return drove__fail_nomem("workers", g->n * sizeof *g->of);
-    fill_groups(g, opt);
+    for (unsigned i = 0; i < source->n_workers; i++) {
+        const drove_source_worker *w = &source->worker[i];
+        drove_group *of = &g->of[opt->is_apart ? i : w->group];
+        if (of->n_workers++ > 0) continue;
+        snprintf(of->name, sizeof of->name, "%s", w->name);
+        of->is_device = w->is_device;
+        of->n_cores = w->n_cores;
+        of->timeout_s = w->timeout_s;
+    }
+    for (unsigned i = 0; i < source->n_workers; i++) {
+        const drove_source_worker *w = &source->worker[i];
+        settle_sizes(g, &g->of[opt->is_apart ? i : w->group], w, opt->is_apart);
+    }
     return make_coordinator(g, opt);
 }
 
@@ -182,18 +171,6 @@ static drove_status restore_sizes(drove_groups *g, const drove_safetensors *st)
     return DROVE_OK;
 }
 
-static drove_status check_range(const drove_range *r, uint64_t next, uint64_t n_rows)
-{
-    if (r->n > 0 && r->n <= n_rows && r->n <= next && r->first <= next - r->n &&
-        r->first / n_rows == (r->first + r->n - 1) / n_rows)
-        return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "tensor \"undone\": expected positions of one epoch below %llu, found %llu "
-                       "and %llu more",
-                       (unsigned long long)next, (unsigned long long)r->first,
-                       (unsigned long long)r->n);
-}
-
 static drove_status restore_undone(drove_groups *g, const drove_tensor *t, uint64_t next)
 {
     if (t->type != DROVE_T_U64 || t->rank != 1 || t->shape[0] % 2 != 0)
@@ -203,25 +180,30 @@ static drove_status restore_undone(drove_groups *g, const drove_tensor *t, uint6
     if (range == NULL) return drove__fail_nomem("examples left undone", n * sizeof *range);
     memcpy(range, t->bytes, n * sizeof *range);
     drove_status status = DROVE_OK;
-    for (size_t i = 0; i < n && status == DROVE_OK; i++)
-        status = check_range(&range[i], next, g->n_rows);
+    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
+        const drove_range *r = &range[i];
+        if (r->n > 0 && r->n <= g->n_rows && r->n <= next && r->first <= next - r->n &&
+            r->first / g->n_rows == (r->first + r->n - 1) / g->n_rows)
+            continue;
+        status = drove__fail(DROVE_E_DATA,
+                             "tensor \"undone\": expected positions of one epoch below %llu, found "
+                             "%llu and %llu more",
+                             (unsigned long long)next, (unsigned long long)r->first,
+                             (unsigned long long)r->n);
+    }
     if (status == DROVE_OK) status = drove__coord_restore_undone(g->coord, range, n);
     free(range);
     return status;
-}
-
-/* Threads of one process may go on as ranks: as many workers in other groups. */
-static bool has_as_many(const drove_groups *g, const drove_safetensors *st)
-{
-    const drove_tensor *t = drove__safetensors_find(st, "groups");
-    return t == NULL || t->rank != 1 || t->shape[0] == (uint64_t)g->n * NUMBERS;
 }
 
 drove_status drove__groups_restore(drove_groups *g, const drove_safetensors *st, uint64_t next,
                                    bool is_same)
 {
     const drove_tensor *undone = drove__safetensors_find(st, "undone");
+    const drove_tensor *t = drove__safetensors_find(st, "groups");
     drove__coord_restore(g->coord, next);
-    if (is_same && has_as_many(g, st)) DROVE_TRY(restore_sizes(g, st));
+    /* Threads of one process may go on as ranks: as many workers in other groups. */
+    const bool has_as_many = t == NULL || t->rank != 1 || t->shape[0] == (uint64_t)g->n * NUMBERS;
+    if (is_same && has_as_many) DROVE_TRY(restore_sizes(g, st));
     return undone != NULL ? restore_undone(g, undone, next) : DROVE_OK;
 }

@@ -126,14 +126,6 @@ static void open_stretch(drove_coord *c, const drove_coord_message *message)
     c->n_away = 0;
 }
 
-static void withdraw(drove_coord *c, unsigned worker)
-{
-    assert(c->member[worker].n_hand == 0);
-    if (c->is_lost[worker] || c->is_away[worker]) return;
-    c->is_away[worker] = true;
-    c->n_away++;
-}
-
 static void lose(drove_coord *c, unsigned worker, bool is_silent, drove_coord_action *out,
                  size_t *n_out)
 {
@@ -154,12 +146,6 @@ static uint64_t deadline_of(const drove_coord *c, unsigned worker)
     const drove_coord_member *m = &c->member[worker];
     if (m->n_hand == 0 || m->timeout_ns == 0) return UINT64_MAX;
     return m->hand[0].begin_ns + m->timeout_ns;
-}
-
-static void lose_silent(drove_coord *c, uint64_t now_ns, drove_coord_action *out, size_t *n_out)
-{
-    for (unsigned w = 0; w < c->opt.n_workers; w++)
-        if (deadline_of(c, w) <= now_ns) lose(c, w, true, out, n_out);
 }
 
 /* Takes the assignment out of the worker's hand; what it took counts in the means. */
@@ -220,10 +206,36 @@ static bool count(drove_coord *c, const drove_coord_message *message, uint64_t n
     return true;
 }
 
-/* Gives out what there is: to who has asked first, then to all others with room in their hands. */
-static void give_out(drove_coord *c, unsigned first, uint64_t now_ns, drove_coord_action *out,
-                     size_t *n_out)
+void drove__coord_handle(drove_coord *c, const drove_coord_message *message, uint64_t now_ns,
+                         drove_coord_action *out, size_t *n_out)
 {
+    unsigned first = c->opt.n_workers;
+    *n_out = 0;
+    c->pace.is_known = false;
+    switch (message->verb) {
+    case DROVE_COORD_OPEN: open_stretch(c, message); break;
+    case DROVE_COORD_HALT: c->is_halted = true; break;
+    case DROVE_COORD_TICK:
+        for (unsigned w = 0; w < c->opt.n_workers; w++)
+            if (deadline_of(c, w) <= now_ns) lose(c, w, true, out, n_out);
+        break;
+    case DROVE_COORD_FAILED:
+        if (!c->is_lost[message->worker]) lose(c, message->worker, false, out, n_out);
+        break;
+    case DROVE_COORD_WITHDRAW:
+        assert(c->member[message->worker].n_hand == 0);
+        if (c->is_lost[message->worker] || c->is_away[message->worker]) break;
+        c->is_away[message->worker] = true;
+        c->n_away++;
+        break;
+    case DROVE_COORD_SCHEDULE:
+        if (!count(c, message, now_ns)) return;
+        first = message->worker;
+        break;
+    }
+    if (!c->is_open) return;
+    /* Gives out what there is: to who has asked first, then to all others with room in their
+     * hands. */
     while (first < c->opt.n_workers && drove__coord_give(c, first, now_ns, &out[*n_out]))
         (*n_out)++;
     for (unsigned w = 0; w < c->opt.n_workers && c->n_out < c->n_slots_alive; w++)
@@ -234,28 +246,6 @@ static void give_out(drove_coord *c, unsigned first, uint64_t now_ns, drove_coor
     assert(is_done || c->n_alive == c->n_away);
     out[(*n_out)++] =
         (drove_coord_action){.verb = is_done ? DROVE_COORD_PARKED : DROVE_COORD_DESERTED};
-}
-
-void drove__coord_handle(drove_coord *c, const drove_coord_message *message, uint64_t now_ns,
-                         drove_coord_action *out, size_t *n_out)
-{
-    unsigned first = c->opt.n_workers;
-    *n_out = 0;
-    c->pace.is_known = false;
-    switch (message->verb) {
-    case DROVE_COORD_OPEN: open_stretch(c, message); break;
-    case DROVE_COORD_HALT: c->is_halted = true; break;
-    case DROVE_COORD_TICK: lose_silent(c, now_ns, out, n_out); break;
-    case DROVE_COORD_FAILED:
-        if (!c->is_lost[message->worker]) lose(c, message->worker, false, out, n_out);
-        break;
-    case DROVE_COORD_WITHDRAW: withdraw(c, message->worker); break;
-    case DROVE_COORD_SCHEDULE:
-        if (!count(c, message, now_ns)) return;
-        first = message->worker;
-        break;
-    }
-    if (c->is_open) give_out(c, first, now_ns, out, n_out);
 }
 
 uint64_t drove__coord_deadline(const drove_coord *c)

@@ -134,22 +134,9 @@ void drove__queue_put(drove_queue *q, const void *item)
     }
 }
 
-static uint64_t now_ns(const drove_queue *q)
-{
-    return q->clock != NULL ? drove__clock_now(q->clock) : drove__now_ns();
-}
-
-/* After announce and a look.  The real clock's word_wait would do; the wait's own sleep costs less,
- * as its futex is of one process. */
-static void sleep_until(drove_queue *q, uint64_t until_ns)
-{
-    const drove_clock *clock = q->clock;
-    if (clock == NULL) drove__wait_sleep(&q->something, until_ns);
-    else clock->word_wait(clock->context, &q->something.announced, 1, until_ns);
-}
-
 bool drove__queue_get(drove_queue *q, void *item, uint64_t until_ns)
 {
+    const drove_clock *clock = q->clock;
     for (unsigned i = 0; i <= q->spin; i++) {
         if (drove__queue_try_get(q, item)) return true;
         drove__relax();
@@ -157,11 +144,15 @@ bool drove__queue_get(drove_queue *q, void *item, uint64_t until_ns)
     for (;;) {
         drove__wait_announce(&q->something);
         bool is_got = drove__queue_try_get(q, item);
-        bool is_over = !is_got && until_ns != UINT64_MAX && now_ns(q) >= until_ns;
+        bool is_over = !is_got && until_ns != UINT64_MAX &&
+                       (clock != NULL ? drove__clock_now(clock) : drove__now_ns()) >= until_ns;
         if (is_got || is_over) {
             drove__wait_withdraw(&q->something);
             return is_got;
         }
-        sleep_until(q, until_ns);
+        /* The real clock's word_wait would do; the wait's own sleep costs less, as its futex is of
+         * one process. */
+        if (clock == NULL) drove__wait_sleep(&q->something, until_ns);
+        else clock->word_wait(clock->context, &q->something.announced, 1, until_ns);
     }
 }

@@ -93,19 +93,6 @@ static void take_report(drove_source *s, unsigned worker, const drove_question *
     tell(s, &done);
 }
 
-static void give(drove_source *s, hand *h, drove_question *out)
-{
-    const drove_coord_action *action = &h->action;
-    h->is_waiting = false;
-    h->is_out = true;
-    h->since_ns = drove__clock_now(s->clock);
-    out->word[WORD_VERB] = ANSWER_EXECUTE;
-    out->word[WORD_ID] = action->id;
-    out->word[WORD_FIRST] = action->range.first;
-    out->word[WORD_N] = action->range.n;
-    out->word[WORD_BATCH] = action->batch;
-}
-
 static void answer(void *context, unsigned worker, drove_question *question)
 {
     drove_source *s = context;
@@ -121,7 +108,15 @@ static void answer(void *context, unsigned worker, drove_question *question)
     }
     if ((asked.word[WORD_VERB] & ASK_REPORTS) != 0) take_report(s, worker, &asked);
     if (h->is_waiting) {
-        give(s, h, question);
+        const drove_coord_action *action = &h->action;
+        h->is_waiting = false;
+        h->is_out = true;
+        h->since_ns = drove__clock_now(s->clock);
+        question->word[WORD_VERB] = ANSWER_EXECUTE;
+        question->word[WORD_ID] = action->id;
+        question->word[WORD_FIRST] = action->range.first;
+        question->word[WORD_N] = action->range.n;
+        question->word[WORD_BATCH] = action->batch;
     } else if (!h->is_out) {
         tell(s, &(drove_coord_message){.verb = DROVE_COORD_WITHDRAW, .worker = worker});
         question->word[WORD_VERB] = ANSWER_PARK;
@@ -142,16 +137,6 @@ static drove_question make_question(const requested *r, const seat *me)
     return q;
 }
 
-/* s->next is behind all that the workers here were given; over ranks the largest counts. */
-static void note_given(drove_source *s, uint64_t end)
-{
-    /* Relaxed: the number is all that is passed on. */
-    uint64_t seen = atomic_load_explicit(&s->next, memory_order_relaxed);
-    while (seen < end && !atomic_compare_exchange_weak_explicit(
-                             &s->next, &seen, end, memory_order_relaxed, memory_order_relaxed))
-        continue;
-}
-
 /* False: no assignment that this worker can compute. */
 static bool take_assignment(drove_source *s, unsigned worker, const drove_question *q)
 {
@@ -163,15 +148,14 @@ static bool take_assignment(drove_source *s, unsigned worker, const drove_questi
         return false;
     if (q->word[WORD_BATCH] == 0 || q->word[WORD_BATCH] > r->all.of[worker].most) return false;
     *me = (seat){.range = {first, n}, .id = q->word[WORD_ID], .batch = q->word[WORD_BATCH]};
-    note_given(s, first + n);
+    /* s->next is behind all that the workers here were given; over ranks the largest counts.
+     * Relaxed: the number is all that is passed on. */
+    uint64_t seen = atomic_load_explicit(&s->next, memory_order_relaxed);
+    while (seen < first + n &&
+           !atomic_compare_exchange_weak_explicit(&s->next, &seen, first + n, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        continue;
     return true;
-}
-
-/* Ends the run if the exchange fails or the answer makes no sense: all ranks find out when they
- * meet behind the stretch. */
-static void end_run(const requested *r)
-{
-    if (r->sync->ops->stop != NULL) r->sync->ops->stop(r->sync);
 }
 
 /* The worker's next assignment; false: it is parked, or nothing came yet. */
@@ -191,7 +175,10 @@ static bool fetch(drove_source *s, unsigned worker, bool waits)
         }
         if (is_answered && q.word[WORD_VERB] == ANSWER_EXECUTE && take_assignment(s, worker, &q))
             return true;
-        if (!is_answered || q.word[WORD_VERB] != ANSWER_PARK) end_run(r);
+        /* The run ends if the exchange fails or the answer makes no sense: all ranks find out when
+         * they meet behind the stretch. */
+        const bool is_wrong = !is_answered || q.word[WORD_VERB] != ANSWER_PARK;
+        if (is_wrong && r->sync->ops->stop != NULL) r->sync->ops->stop(r->sync);
         me->has_report = false;
         me->is_parked = true;
     }

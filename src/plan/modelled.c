@@ -124,28 +124,6 @@ static drove_status read_text(const reader *r, const key *k, const drove_yaml_it
     return DROVE_OK;
 }
 
-static drove_status read_number(const reader *r, const key *k, const drove_yaml_item *item,
-                                void *out)
-{
-    const bool may_be_measured = k->kind == KEY_MEASURED;
-    uint64_t count = 0;
-    drove_status status;
-    if (may_be_measured && strcmp(item->text, "measured") == 0) {
-        *(double *)out = NAN;
-        return DROVE_OK;
-    }
-    if (k->kind == KEY_COUNT) {
-        status =
-            drove__parse_u64(k->name, item->text, (uint64_t)k->least, (uint64_t)k->most, &count);
-        if (status == DROVE_OK) *(unsigned *)out = (unsigned)count;
-    } else {
-        status = drove__parse_real_or(k->name, item->text, may_be_measured ? "measured or " : "",
-                                      k->least, k->most, out);
-    }
-    if (status == DROVE_OK) return DROVE_OK;
-    return drove__fail_in(DROVE_E_DATA, "%s:%d:%d", r->path, item->line, item->column);
-}
-
 static drove_status read_names(const reader *r, const mapping *m, const drove_yaml_item *begin,
                                char *out)
 {
@@ -208,7 +186,23 @@ static drove_status read_value(reader *r, mapping *m, const key *k)
     if (item.kind != DROVE_YAML_VALUE) return drove__yaml_unexpected(r->yaml, &item, expected);
     if (k->kind == KEY_NAME) return read_text(r, k, &item, DROVE_MODELLED_NAME_SIZE, into);
     if (k->kind == KEY_TEXT) return read_text(r, k, &item, DROVE_TEXT_SIZE, into);
-    return read_number(r, k, &item, into);
+    drove_status status;
+    if (k->kind == KEY_COUNT) {
+        uint64_t count = 0;
+        status =
+            drove__parse_u64(k->name, item.text, (uint64_t)k->least, (uint64_t)k->most, &count);
+        if (status == DROVE_OK) *(unsigned *)(void *)into = (unsigned)count;
+    } else {
+        const bool may_be_measured = k->kind == KEY_MEASURED;
+        if (may_be_measured && strcmp(item.text, "measured") == 0) {
+            *(double *)(void *)into = NAN;
+            return DROVE_OK;
+        }
+        status = drove__parse_real_or(k->name, item.text, may_be_measured ? "measured or " : "",
+                                      k->least, k->most, (double *)(void *)into);
+    }
+    if (status == DROVE_OK) return DROVE_OK;
+    return drove__fail_in(DROVE_E_DATA, "%s:%d:%d", r->path, item.line, item.column);
 }
 
 /* ---- mappings ---- */
@@ -256,33 +250,33 @@ static void set_defaults(drove_modelled *m)
                           .window_ns = NAN};
 }
 
-static drove_status read_document(reader *r)
-{
-    int is_empty;
-    mapping m = {
-        .keys = machine_keys, .n_keys = DROVE_COUNT(machine_keys), .into = r->out, .line = 1};
-    DROVE_TRY(drove__yaml_begin(r->yaml, "lines of the form key: value", &is_empty));
-    if (is_empty) return drove__yaml_fail(r->yaml, 1, 1, "expected a machine, found nothing");
-    DROVE_TRY(read_mapping(r, &m));
-    const unsigned long n_cpus = (unsigned long)r->out->sockets * r->out->cores * r->out->smt;
-    if (n_cpus > MOST_CPUS)
-        return drove__yaml_fail(r->yaml, 1, 1,
-                                "expected at most %d threads (sockets x cores x smt), found %lu",
-                                MOST_CPUS, n_cpus);
-    if (isnan(r->out->batch_us) != isnan(r->out->example_us))
-        return drove__yaml_fail(r->yaml, 1, 1,
-                                "expected both batch_us and example_us, or neither, found one");
-    return drove__yaml_finish(r->yaml);
-}
-
 drove_status drove__modelled_parse(const char *text, size_t size_bytes, const char *path,
                                    drove_modelled *out)
 {
     drove_modelled made;
     reader r = {.path = path, .out = &made};
+    mapping m = {
+        .keys = machine_keys, .n_keys = DROVE_COUNT(machine_keys), .into = &made, .line = 1};
+    int is_empty;
     set_defaults(&made);
     DROVE_TRY(drove__yaml_open(text, size_bytes, path, DROVE_E_DATA, "key: value", &r.yaml));
-    drove_status status = read_document(&r);
+    drove_status status = drove__yaml_begin(r.yaml, "lines of the form key: value", &is_empty);
+    if (status != DROVE_OK) goto end;
+    if (is_empty) {
+        status = drove__yaml_fail(r.yaml, 1, 1, "expected a machine, found nothing");
+        goto end;
+    }
+    if ((status = read_mapping(&r, &m)) != DROVE_OK) goto end;
+    const unsigned long n_cpus = (unsigned long)made.sockets * made.cores * made.smt;
+    if (n_cpus > MOST_CPUS)
+        status = drove__yaml_fail(r.yaml, 1, 1,
+                                  "expected at most %d threads (sockets x cores x smt), found %lu",
+                                  MOST_CPUS, n_cpus);
+    else if (isnan(made.batch_us) != isnan(made.example_us))
+        status = drove__yaml_fail(r.yaml, 1, 1,
+                                  "expected both batch_us and example_us, or neither, found one");
+    else status = drove__yaml_finish(r.yaml);
+end:
     drove__yaml_close(r.yaml);
     if (status == DROVE_OK) *out = made;
     return status;

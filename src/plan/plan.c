@@ -239,12 +239,6 @@ static drove_status plan_ranks(drove_plan *p, const drove_plan_wanted *wanted,
 
 /* ---- --partition ---- */
 
-/* How many groups `auto` means is known when the data are. */
-static unsigned groups_of(unsigned partition)
-{
-    return partition == DROVE_PARTITION_AUTO ? 1 : partition;
-}
-
 static const char *partition_text(unsigned partition, char into[16])
 {
     if (partition == DROVE_PARTITION_AUTO) return "auto";
@@ -355,8 +349,10 @@ static drove_status make_plan(drove_plan *p, const drove_plan_wanted *wanted,
 {
     if (wanted->partition != 0) {
         DROVE_TRY(check_partition(p, wanted, m));
-        return p->host == DROVE_HOST_RANKS ? plan_rank_groups(p, m)
-                                           : plan_groups(p, m, groups_of(wanted->partition));
+        if (p->host == DROVE_HOST_RANKS) return plan_rank_groups(p, m);
+        /* How many groups `auto` means is known when the data are. */
+        const bool is_auto = wanted->partition == DROVE_PARTITION_AUTO;
+        return plan_groups(p, m, is_auto ? 1 : wanted->partition);
     }
     if (p->host == DROVE_HOST_RANKS) return plan_ranks(p, wanted, m);
     if (p->host == DROVE_HOST_PROCS) {

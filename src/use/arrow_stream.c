@@ -88,20 +88,6 @@ fail:
     return status;
 }
 
-static drove_status predict_table(const prediction_stream *s, const char *name, double **into,
-                                  size_t *n_rows)
-{
-    char spec[DROVE_NAMED_SIZE + 16];
-    if (drove__predictor_facts(s->predictor)->is_table) {
-        snprintf(spec, sizeof spec, "table:%s", name);
-        return drove__predictor_apply(s->predictor, spec, s->threads, into, n_rows);
-    }
-    drove_frame *frame = drove__frame_find(name);
-    const drove_status status = predict_numbers(s, frame, into, n_rows);
-    drove__frame_release(frame);
-    return status;
-}
-
 /* The library's own name of a batch says nothing to those who read the stream. */
 static int fail_with(prediction_stream *s, drove_status status, const char *name)
 {
@@ -129,7 +115,16 @@ static int predict_batch(prediction_stream *s, struct ArrowArray *batch, struct 
     lent.release = keep_schema;
     if ((status = drove_arrow_table_create(&lent, batch, &table)) != DROVE_OK) goto fail;
     snprintf(name, sizeof name, "%s", drove_arrow_table_name(table));
-    if (!is_empty && (status = predict_table(s, name, &value, &n_rows)) != DROVE_OK) goto fail;
+    if (!is_empty && drove__predictor_facts(s->predictor)->is_table) {
+        char spec[DROVE_NAMED_SIZE + 16];
+        snprintf(spec, sizeof spec, "table:%s", name);
+        status = drove__predictor_apply(s->predictor, spec, s->threads, &value, &n_rows);
+    } else if (!is_empty) {
+        drove_frame *frame = drove__frame_find(name);
+        status = predict_numbers(s, frame, &value, &n_rows);
+        drove__frame_release(frame);
+    }
+    if (status != DROVE_OK) goto fail;
     status = drove__arrow_batch(s->predictor, value, n_rows, n, out);
 fail:
     if (status != DROVE_OK) code = fail_with(s, status, name);

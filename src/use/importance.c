@@ -21,14 +21,6 @@ typedef struct shuffler {            /* one call */
 
 /* ---- the examples ---- */
 
-static bool is_table(const drove_data *data)
-{
-    const drove_storage *s = data->storage;
-    const bool is_there = s->x_f32 != NULL || s->x_u8 != NULL || s->row_start != NULL;
-    return s->schema != NULL && s->schema->n_features == s->n_features && is_there &&
-           s->x_kind != DROVE_X_QUANT && drove__data_n_inputs(data) == s->n_features;
-}
-
 /* A permutation of n numbers: Fisher and Yates, as in Durstenfeld, CACM 7, 1964. */
 static void permute(drove_rng *rng, uint32_t *number, size_t n)
 {
@@ -118,11 +110,14 @@ static int compare(const void *a, const void *b)
 /* How many examples; 0: it is not worth it. */
 static size_t count_rows(const drove_data *data, double work_per_row, double most_work)
 {
-    if (!is_table(data) || data->n_rows < LEAST_ROWS) return 0;
+    const drove_storage *s = data->storage;
+    const bool is_there = s->x_f32 != NULL || s->x_u8 != NULL || s->row_start != NULL;
+    const bool is_table = s->schema != NULL && s->schema->n_features == s->n_features && is_there &&
+                          s->x_kind != DROVE_X_QUANT && drove__data_n_inputs(data) == s->n_features;
+    if (!is_table || data->n_rows < LEAST_ROWS) return 0;
     size_t n_columns = 0;
-    for (size_t i = 0; i < data->storage->schema->n_columns; i++)
-        n_columns += drove__column_is_used(&data->storage->schema->column[i]);
-
+    for (size_t i = 0; i < s->schema->n_columns; i++)
+        n_columns += drove__column_is_used(&s->schema->column[i]);
     if (n_columns < 2) return 0;
     double most = most_work / (work_per_row * (double)(n_columns * N_PERMUTATIONS + 1));
     size_t n = data->n_rows < MOST_ROWS ? data->n_rows : MOST_ROWS;

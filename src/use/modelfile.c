@@ -41,12 +41,6 @@
 static const char *const storage_names[] = {
     [DROVE_X_U8] = "u8", [DROVE_X_F32] = "f32", [DROVE_X_CSR] = "sparse"};
 
-static const char *storage_word(const drove_storage *s)
-{
-    if (s->x_kind != DROVE_X_QUANT) return storage_names[s->x_kind];
-    return storage_names[drove__storage_is_sparse(s) ? DROVE_X_CSR : DROVE_X_F32];
-}
-
 /* ---- saving ---- */
 
 enum { TENSORS_OF_A_LAYER = 4 };
@@ -168,6 +162,9 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
     /* A scaling that leaves all numbers as they are, unit of sparse ones, is none. */
     const drove_scale scale = drove__data_scale(data);
     const drove_scaling scaling = scale.factor != NULL ? scale.scaling : DROVE_SCALE_NONE;
+    const drove_x_kind kind = s->x_kind != DROVE_X_QUANT    ? s->x_kind
+                              : drove__storage_is_sparse(s) ? DROVE_X_CSR
+                                                            : DROVE_X_F32;
     const size_t most = TENSORS_OF_A_LAYER * model->n_layers + 5;
     /* In the file the mean is one of the values themselves. */
     const size_t n_means = drove__storage_n_names(s);
@@ -205,7 +202,7 @@ drove_status drove__modelfile_save(const char *path, const drove_model *model,
                               "class_names",
                               names,
                               "storage",
-                              storage_word(s),
+                              storage_names[kind],
                               "index_base",
                               base,
                               map[0] != '\0' ? "features"

@@ -40,13 +40,6 @@ bool drove__modelpath_is_run(const char *path)
     return is_folder(path) && name_in(path) != NULL;
 }
 
-static bool is_kind_of_model(const char *model)
-{
-    for (size_t i = 0; drove__models[i] != NULL; i++)
-        if (strcmp(drove__models[i]->name, model) == 0) return true;
-    return false;
-}
-
 static bool has_ending_of_model(const char *model)
 {
     static const char ending[] = ".safetensors";
@@ -56,8 +49,10 @@ static bool has_ending_of_model(const char *model)
 
 bool drove__names_model_file(const char *model)
 {
-    return has_ending_of_model(model) ||
-           (!is_kind_of_model(model) && drove__modelpath_is_run(model));
+    if (has_ending_of_model(model)) return true;
+    for (size_t i = 0; drove__models[i] != NULL; i++)
+        if (strcmp(drove__models[i]->name, model) == 0) return false;
+    return drove__modelpath_is_run(model);
 }
 
 bool drove__model_is_gone(const char *name, const char *activation)

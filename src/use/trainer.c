@@ -293,29 +293,6 @@ drove_status drove_trainer_advance(drove_trainer *t, double most_seconds, int *i
 
 /* ---- batches that the program delivers ---- */
 
-static drove_status train_batches(drove_trainer *t, const drove_batch_source *source,
-                                  drove_arrays *rows, double *sum, uint64_t *n_done)
-{
-    for (uint64_t number = 1;; number++) {
-        uint64_t n = 0;
-        double loss = 0.0; /* mean of the rows' own, each before its own step */
-        bool is_over;
-        int is_done;
-        const uint32_t *unused;
-        DROVE_TRY(drove__delivered_next(source, number, rows, &is_over, &unused));
-        if (is_over) return DROVE_OK;
-        drove_status status = drove_trainer_begin(t, rows);
-        if (status == DROVE_OK) {
-            n = t->pass.data->n_rows;
-            status = drove_trainer_advance(t, INFINITY, &is_done, &loss);
-        }
-        if (status != DROVE_OK)
-            return drove__fail_in(status, "batch %llu", (unsigned long long)number);
-        *sum += loss * (double)n;
-        *n_done += n;
-    }
-}
-
 drove_status drove_trainer_batches(drove_trainer *t, const drove_batch_source *source, double *loss,
                                    uint64_t *n_rows)
 {
@@ -327,7 +304,25 @@ drove_status drove_trainer_batches(drove_trainer *t, const drove_batch_source *s
     double sum = 0.0;
     uint64_t n = 0;
     drove_status status = drove_arrays_create(&rows);
-    if (status == DROVE_OK) status = train_batches(t, source, rows, &sum, &n);
+    for (uint64_t number = 1; status == DROVE_OK; number++) {
+        uint64_t n_here = 0;
+        double here = 0.0; /* mean of the rows' own, each before its own step */
+        bool is_over;
+        int is_done;
+        const uint32_t *unused;
+        status = drove__delivered_next(source, number, rows, &is_over, &unused);
+        if (status != DROVE_OK || is_over) break;
+        if ((status = drove_trainer_begin(t, rows)) == DROVE_OK) {
+            n_here = t->pass.data->n_rows;
+            status = drove_trainer_advance(t, INFINITY, &is_done, &here);
+        }
+        if (status != DROVE_OK) {
+            status = drove__fail_in(status, "batch %llu", (unsigned long long)number);
+            break;
+        }
+        sum += here * (double)n_here;
+        n += n_here;
+    }
     end_pass(t);
     drove_arrays_destroy(rows);
     if (loss != NULL) *loss = n > 0 ? sum / (double)n : NAN;

@@ -134,16 +134,6 @@ static drove_status predict_to(const user *u, const drove_use_options *use, FILE
     return drove__predictions_write(&predictions);
 }
 
-static drove_status predict_to_file(const user *u, const drove_use_options *use)
-{
-    drove_writer *w;
-    DROVE_TRY(drove__writer_create(use->out, &w));
-    drove_status status = predict_to(u, use, drove__writer_stream(w));
-    if (status == DROVE_OK) return drove__writer_commit(w);
-    drove__writer_abort(w);
-    return status == DROVE_E_IO ? drove__fail_in(status, "%s", use->out) : status;
-}
-
 drove_status drove_predict(const drove_use_options *use, FILE *stream)
 {
     DROVE_GIVEN(use);
@@ -157,8 +147,19 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream)
         DROVE_TRY(drove__overwrite_check_data("--out", use->out, use->data));
     }
     drove_status status = start(&u, use, NULL, false);
-    if (status == DROVE_OK)
-        status = use->out != NULL ? predict_to_file(&u, use) : predict_to(&u, use, stream);
+    if (status == DROVE_OK && use->out == NULL) {
+        status = predict_to(&u, use, stream);
+    } else if (status == DROVE_OK) {
+        drove_writer *w;
+        if ((status = drove__writer_create(use->out, &w)) != DROVE_OK) goto end;
+        if ((status = predict_to(&u, use, drove__writer_stream(w))) == DROVE_OK) {
+            status = drove__writer_commit(w);
+            goto end;
+        }
+        drove__writer_abort(w);
+        if (status == DROVE_E_IO) status = drove__fail_in(status, "%s", use->out);
+    }
+end:
     end(&u);
     return status;
 }
