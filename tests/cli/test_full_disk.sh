@@ -22,6 +22,10 @@ done
 limited data convert 'synth:digits?n=3000' csv:digits.csv
 [ -z "$(ls digits.csv* 2>/dev/null)" ] || fail "expected nothing of digits.csv"
 
+# Data that memory does not hold are written piece by piece, so it is the disk that is full.
+limited data convert 'synth:logistic?n=4294967295&d=1000' rows:large.rows
+[ -z "$(ls large.rows* 2>/dev/null)" ] || fail "expected nothing of large.rows"
+
 # What was there before is still whole afterwards.
 run_for 0 train --data 'synth:digits?n=300' --test '' --model mlp:8 --threads 1 --until updates=5 --quiet --out whole
 cp whole/state.safetensors before

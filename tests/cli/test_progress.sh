@@ -27,10 +27,21 @@ tr '\r' '\n' <screen.txt | grep -q $'^\033\\[K.' || fail "the bar was not cleare
 on_terminal C 30
 check_width 30
 
+# A bar has a seventh of the columns, 8 to 32.
+on_terminal C 400
+check_width 400
+grep -q '^ *[0-9]* % \[[#-]\{30\}\]  epoch ' bars.txt || fail "expected a bar of 32 columns: $(cat bars.txt)"
+
 if locale -a 2>/dev/null | grep -qix 'C.utf-\?8'; then
     on_terminal C.UTF-8 60
     grep -q '▕' screen.txt || fail "expected blocks in a UTF-8 locale"
     check_width "$([ "$(printf '█' | LC_ALL=C.UTF-8 awk '{ print length($0) }')" = 1 ] && echo 60 || echo 120)"
+    # Between its edges a bar of 8 columns has 48 eighths, as many full as the percentage says.
+    eighths=$(sed -nE 's/^ *([0-9]+) % ▕(.*)▏  epoch.*/\1 \2/p' bars.txt | sed 's/█/8/g; s/▉/7/g; s/▊/6/g; s/▋/5/g; s/▌/4/g; s/▍/3/g; s/▎/2/g; s/▏/1/g')
+    awk '{ at = index($0, " "); full = 0
+        for (i = 1; i <= 6; i++) full += substr($0, at + i, 1)
+        if (length($0) != at + 6 || full < int(0.48 * $1 + 0.5) || full > int(0.48 * ($1 + 1) + 0.5)) { print "wrong: " $0; exit 1 } }
+        END { if (NR < 2) exit 1 }' <<<"$eighths" || fail "bars: $eighths"
 fi
 
 # The bar of drove sweep has the best setting so far.

@@ -14,6 +14,12 @@ if grep -q $'[\r\033]' err.txt out.txt; then fail "control characters where ther
 run_for 0 train --lr 0.01 --until updates=1 --eval-examples 100
 if grep -q 'built-in' err.txt; then fail "the example was taken beside --lr"; fi
 
+# The last evaluation is printed at the end, though it comes within a second of the first: 50 * 100 of 20,000 examples.
+run_for 0 train 'synth:logistic?n=20000&d=20' --model logistic --lr 0.01 --batch 100 --threads 1 --until updates=50 \
+    --eval-examples 100 --test none --metrics none --out none --json
+line=$(printf 'epoch 0.25  loss %.5g  ' "$(sed -nE 's/.*"loss": ([0-9.]+),.*/\1/p' out.txt | head -n 1)")
+grep -q "^$line" err.txt || fail "expected $line: $(cat err.txt)"
+
 # A flag that replaces one of the example's settings is what is announced.
 run_for 0 train --threads 1 --until updates=3 --eval-examples 100
 grep -q '^drove: built-in example: .*--until updates=3$' err.txt || fail "expected --until updates=3: $(cat err.txt)"

@@ -124,6 +124,10 @@ static void metres(FILE *file, unsigned row) /* count up, but are no ids */
 {
     fprintf(file, "%u m", row);
 }
+static void wide_digits(FILE *file, unsigned row) /* of East Asian texts, "1" to "9" */
+{
+    fprintf(file, "\xef\xbc%c\xe5\x8f\xb7", 0x91 + row % 9);
+}
 static void quarters(FILE *file, unsigned row)
 {
     fprintf(file, "%uQ%u", 2010 + row / 4, row % 4 + 1);
@@ -188,6 +192,7 @@ TEST(what_columns_are_taken_for)
          "\"censored\", first in row 1"},
         {two_words, DROVE_COLUMN_CATEGORY, NULL, 0, "most with digits"},
         {zero_dates, DROVE_COLUMN_DATE, NULL, 4, NULL},
+        {wide_digits, DROVE_COLUMN_CATEGORY, NULL, 0, "most with digits"},
         {magnitudes, DROVE_COLUMN_ID, NULL, 0, "taken for an id and left out"},
     };
     for (size_t i = 0; i < DROVE_COUNT(cases); i++) {

@@ -1,7 +1,9 @@
 /* Columns of a table in memory: texts once each, missing cells, typed cells as a file has them. */
 #include "support.h"
 #include "table/frame.h"
+#include "table/raw.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,27 @@ TEST(texts_are_kept_once)
     assert_true(drove__frame_is_missing(&c, 0));
     assert_int_equal(drove__frame_cell(&c, 0).length, 0);
     drove__frame_column_fini(&c);
+}
+
+/* A column of doubles becomes one of floats where these tell its values apart. */
+TEST(doubles_become_floats_where_nothing_is_lost)
+{
+    const double narrow[] = {1.5, -2.25, INFINITY, NAN}, wide[] = {1700000000.25, 1700000000.5};
+    drove_frame_column c = {.type = DROVE_FRAME_NUMBER, .is_wide = true};
+    assert_ok(drove__frame_reserve(&c, 4));
+    memcpy(c.number, narrow, sizeof narrow);
+    assert_ok(drove__frame_settle(&c, 4));
+    assert_true(!c.is_wide && c.number == NULL);
+    assert_true(drove__raw_float(c.raw[0]) == 1.5f && drove__raw_float(c.raw[1]) == -2.25f);
+    assert_true(isinf(drove__raw_float(c.raw[2])) && isnan(drove__raw_float(c.raw[3])));
+    free(c.raw);
+
+    c = (drove_frame_column){.type = DROVE_FRAME_NUMBER, .is_wide = true};
+    assert_ok(drove__frame_reserve(&c, 2));
+    memcpy(c.number, wide, sizeof wide);
+    assert_ok(drove__frame_settle(&c, 2));
+    assert_true(c.is_wide && c.number[0] == wide[0] && c.number[1] == wide[1]);
+    free(c.number);
 }
 
 TEST(bad_texts_are_refused)

@@ -109,6 +109,10 @@ static void consecutive(unsigned row, char *into)
 {
     sprintf(into, "%u", row + 17);
 }
+static void consecutive_but_first(unsigned row, char *into)
+{
+    sprintf(into, "%u", row == 0 ? 5 : row + 17);
+}
 static void constant(unsigned row, char *into)
 {
     (void)row;
@@ -154,6 +158,7 @@ TEST(test_types)
     expect_type("x", nearly_different, DROVE_COLUMN_ID);
     expect_type("x", often_different, DROVE_COLUMN_CATEGORY);
     expect_type("x", consecutive, DROVE_COLUMN_ID);
+    expect_type("x", consecutive_but_first, DROVE_COLUMN_NUMBER);
     expect_type("x", year, DROVE_COLUMN_NUMBER);
     expect_type("row.names", scattered, DROVE_COLUMN_ID);
     expect_type("id", scattered, DROVE_COLUMN_ID);

@@ -162,6 +162,14 @@ TEST(test_description)
     assert_int_equal(n, 7);
     assert_true(drove__schema_summary(known.schema, 0, line, sizeof line));
     assert_string_equal(line, "number: age -> 2 features, 1 with missing cells");
+    bool has_id = false;
+    for (unsigned i = 0; i < n; i++) {
+        assert_true(drove__schema_summary(known.schema, i, line, sizeof line));
+        if (strncmp(line, "id: ", 4) != 0) continue;
+        has_id = true;
+        assert_non_null(strstr(line, " (left out; ?types=NAME:category uses one)"));
+    }
+    assert_true(has_id);
     char shorter[20];
     assert_true(drove__schema_summary(known.schema, 0, shorter, sizeof shorter));
     assert_string_equal(shorter + 16, "...");

@@ -178,5 +178,16 @@ TEST(advice_on_the_first_line)
     write_text("shape", "name,qty\na,1,2.5,7\nb,2,3.5,8\nc,3,4.5,9\n");
     expect_refusal(&opt, DROVE_E_DATA, "row 1: expected 2 cells, found 4: more after column", NULL);
     assert_null(strstr(drove_error_text(), "skip_lines"));
+    /* 40 lines above the header are looked at, no more. */
+    for (unsigned n_above = 40; n_above <= 41; n_above++) {
+        FILE *file = fopen("shape", "w");
+        assert_non_null(file);
+        fputs("My,report\n", file);
+        for (unsigned i = 1; i < n_above; i++) fputs(i % 2 == 1 ? "a,b,c\n" : "a,b,c,d,e\n", file);
+        fputs("name,qty,price,tax\na,1,2.5,1\nb,2,3.5,2\nc,3,4.5,2\n", file);
+        assert_int_equal(fclose(file), 0);
+        expect_refusal(&opt, DROVE_E_DATA, "row 1", NULL);
+        assert_int_equal(strstr(drove_error_text(), "'shape?skip_lines=40'") != NULL, n_above == 40);
+    }
     assert_int_equal(remove("shape"), 0);
 }
