@@ -104,14 +104,22 @@ static void usual_until(const drove_config *config, const drove_problem *problem
              epochs);
 }
 
+drove_status drove__choose_batch(const drove_config *config, const drove_workers *workers,
+                                 drove_choice *choice)
+{
+    uint64_t each;
+    if (config->method.batch > 0 && config->method.global_batch == 0) return DROVE_OK;
+    DROVE_TRY(drove__resolve_batch_each(config, workers->plan.n_workers, &each));
+    drove__choice_add(choice, "batch", DROVE_BY_KIND, "%llu", (unsigned long long)each);
+    return DROVE_OK;
+}
+
 drove_status drove__choose_until(const drove_config *config, const drove_problem *problem,
                                  const drove_workers *workers, drove_choice *choice)
 {
     char given[DROVE_TEXT_SIZE], usual[DROVE_TEXT_SIZE];
     const drove_until *u = &config->length.until;
-    if (config->method.batch == 0)
-        drove__choice_add(choice, "batch", DROVE_BY_KIND, "%llu",
-                          (unsigned long long)drove__resolve_batch(config));
+    DROVE_TRY(drove__choose_batch(config, workers, choice));
     usual_until(config, problem, workers, usual);
     if (config->length.is_auto) {
         drove__choice_add(choice, "until", DROVE_BY_KIND, "%s", usual);
@@ -252,7 +260,7 @@ static double lr_of_margin(const drove_config *config, const drove_problem *prob
 {
     bool is_many = problem->model->loss == &drove__loss_hinge && problem->model->n_outputs > 1;
     double length = is_many && is_sgd(config) ? mean_square_length(problem) : 0.0;
-    return length > 0.0 ? MARGIN_STEP * (double)config->method.batch / length : 0.0;
+    return length > 0.0 ? MARGIN_STEP * (double)drove__resolve_batch(config) / length : 0.0;
 }
 
 drove_status drove__choose_lr(const drove_config *config, const drove_problem *problem,

@@ -18,7 +18,12 @@ bool drove__choose_is_wide(const drove_storage *storage);
 /* The model of --model default, where no models are compared, now that the data are known. */
 void drove__choose_model(const drove_config *config, const drove_problem *problem,
                          drove_choice *choice);
-/* The data are there: batch and budget.  Errors: DROVE_E_ARG (--until: no room for limits). */
+/* The batch for so many workers as there are, unless --batch says it.  Errors: those of
+ * drove__resolve_batch_each. */
+drove_status drove__choose_batch(const drove_config *config, const drove_workers *workers,
+                                 drove_choice *choice);
+/* The data are there: batch and budget.  Errors: DROVE_E_ARG (--until: no room for limits;
+ * those of drove__choose_batch). */
 drove_status drove__choose_until(const drove_config *config, const drove_problem *problem,
                                  const drove_workers *workers, drove_choice *choice);
 /* ... evaluations, once validation examples are held out. */

@@ -50,6 +50,14 @@ static const grid *grid_of(const char *rule)
 
 /* ---- how long ---- */
 
+/* Examples of an update: of all workers together, if --global-batch says so. */
+static size_t update_rows(const drove_config *config, const drove_problem *problem)
+{
+    const uint64_t rows = config->method.global_batch, n = problem->train->n_rows;
+    if (rows == 0) return drove__update_rows(config, problem);
+    return (size_t)(rows < n ? rows : n);
+}
+
 /* Multiply-adds of one step of `rows` examples. */
 static double work_of_step(const drove_problem *problem, const drove_optim *optim, double rows)
 {
@@ -70,7 +78,7 @@ static double work_of_step(const drove_problem *problem, const drove_optim *opti
 static uint64_t steps_of_trial(const drove_config *config, const drove_problem *problem,
                                const drove_optim *optim, unsigned n_trials, double n_examples)
 {
-    double rows = (double)drove__update_rows(config, problem);
+    double rows = (double)update_rows(config, problem);
     double by_run = 0.1 * n_examples / rows,
            by_work = MOST_WORK / work_of_step(problem, optim, rows);
     if (n_trials == 0) return 0; /* the rule has no step size to choose */
@@ -175,7 +183,7 @@ static drove_status run_trial(bench *b, const char *rule, const float *theta, ui
 
 static drove_status bench_init(bench *b, const trial_set *all)
 {
-    const size_t rows = drove__update_rows(all->config, all->problem);
+    const size_t rows = update_rows(all->config, all->problem);
     *b = (bench){.of = all,
                  .is_made = true,
                  .order = drove__order_make(all->problem->train->n_rows, rows, all->config->seed,

@@ -62,6 +62,7 @@ static void read_all(drove_config *c)
                                       .weight_decay = o->weight_decay,
                                       .clip = o->clip,
                                       .batch = o->batch,
+                                      .global_batch = o->global_batch,
                                       .order = (drove_order_choice)word_of(o, "order")};
     c->exchange = (drove_config_exchange){.period = given_or_null(o->period),
                                           .rho = o->rho,
@@ -248,6 +249,7 @@ drove_status drove__config_derive(const drove_config *config, const drove_choice
     *out = (drove_config){0};
     DROVE_TRY(drove_options_copy(config->said, &options));
     memset(options->origin, DROVE_FROM_CALLER, sizeof options->origin);
+    if (options->global_batch > 0) options->batch = 0; /* of as many workers as there are here */
     drove_status status = set_all(options, choice);
     if (status == DROVE_OK) status = drove__config_init(options, out);
     drove_options_destroy(options);

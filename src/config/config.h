@@ -54,6 +54,7 @@ typedef struct drove_config_method {
     double             lr;              /* 0: open */
     double             weight_decay, clip;
     uint64_t           batch; /* 0: open */
+    uint64_t           global_batch; /* of all workers together; 0: batch says it */
     drove_order_choice order;
 } drove_config_method;
 

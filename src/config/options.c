@@ -101,6 +101,11 @@ static const drove_option_info table[] = {
     {WHERE(batch), COMMON, FIXED, .group = method, COUNT(1, 1 << 30), .default_text = "auto",
      .value_name = "N", .empty_word = "auto", .words = "auto",
      .help = "examples per worker and step; auto = 32"},
+    {WHERE(global_batch), .group = method, COUNT(0, 1 << 30), .default_text = "0",
+     .value_name = "N",
+     .help = "examples of an update, of all workers together: --batch is then N divided by their "
+             "number, so that any number makes the same updates; for synchronous strategies; 0 = "
+             "--batch for each worker"},
     {WHERE(order), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "WORD",
      .words = "auto shuffle random blocks",
      .help = "shuffle (each example once an epoch), random (with replacement) or blocks (shuffled "

@@ -39,6 +39,7 @@ struct drove_options {
     double   weight_decay;                /* >= 0 */
     double   clip;                        /* largest norm of a batch's gradient; 0 = none */
     uint64_t batch;                       /* examples per worker and step; 0 = auto */
+    uint64_t global_batch;           /* examples of an update, of all workers; 0 = batch each */
     char     order[DROVE_TEXT_SIZE]; /* "auto", "shuffle", "random" (with replacement), "blocks" */
     /* exchange: for strategies whose workers have their own parameters */
     char   period[DROVE_TEXT_SIZE];   /* steps between two exchanges, "auto", "" = the strategy's */

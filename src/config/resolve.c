@@ -99,7 +99,23 @@ double drove__resolve_stretch(unsigned needs, unsigned n_workers)
 uint64_t drove__resolve_batch(const drove_config *config)
 {
     const uint64_t usual = 32;
+    if (config->method.global_batch > 0) return config->method.global_batch;
     return config->method.batch > 0 ? config->method.batch : usual;
+}
+
+drove_status drove__resolve_batch_each(const drove_config *config, unsigned n_workers,
+                                       uint64_t *out)
+{
+    const uint64_t all = config->method.global_batch, rest = all % n_workers;
+    const unsigned n = all > 0 ? n_workers : 1;
+    if (all > 0 && rest != 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--global-batch: expected a multiple of the %u workers, such as %llu, "
+                           "found %llu",
+                           n_workers, (unsigned long long)(all - rest + n_workers),
+                           (unsigned long long)all);
+    *out = drove__resolve_batch(config) / n;
+    return DROVE_OK;
 }
 
 double drove__resolve_eval_every(const drove_config *config)

@@ -32,9 +32,13 @@ drove_rule_state drove__resolve_rule_state(const drove_config *config, unsigned 
 double drove__resolve_lr(const drove_config *config, unsigned needs, unsigned n_workers);
 double drove__resolve_stretch(unsigned needs, unsigned n_workers); /* that factor */
 
-/* Their values where nothing chooses them. */
+/* Their values where nothing chooses them; with --global-batch the batch is that of all workers. */
 uint64_t drove__resolve_batch(const drove_config *config);
 double   drove__resolve_eval_every(const drove_config *config);
+/* Examples of each of so many workers' batches.  Errors: DROVE_E_ARG: --global-batch is no multiple
+ * of them. */
+drove_status drove__resolve_batch_each(const drove_config *config, unsigned n_workers,
+                                       uint64_t *out);
 
 /* The schedule that --schedule, --model and --until mean: never "auto". */
 void drove__resolve_schedule(const drove_config *config, char into[DROVE_TEXT_SIZE]);

@@ -104,6 +104,41 @@ static drove_status try_row(const drove_sync_ops *ops, const drove_sync_options 
     return DROVE_OK;
 }
 
+/* True if each update of this row is one round of all workers. */
+static bool steps_together(const drove_sync_ops *ops, const drove_sync_options *opt)
+{
+    static float theta[FEW_PARAMS];
+    const drove_params start = {.theta = theta};
+    drove_sync *sync;
+    if (ops->batches == NULL || strcmp(ops->batches, "rounds") != 0 ||
+        drove__sync_create(ops, opt, &start, &sync) != DROVE_OK)
+        return false;
+    const bool is_whole = sync->batches_per_update == opt->n_workers;
+    drove__sync_destroy(sync);
+    return is_whole;
+}
+
+/* --global-batch: a lone worker makes each update, whatever the strategy. */
+static drove_status check_global_batch(const drove_config *c, const drove_plan *p,
+                                       const drove_sync_options *opt)
+{
+    const unsigned long long n = c->method.global_batch;
+    char names[512] = "";
+    size_t used = 0;
+    uint64_t unused;
+    if (n == 0 || p->n_workers == 1) return DROVE_OK;
+    if (steps_together(p->ops, opt)) return drove__resolve_batch_each(c, p->n_workers, &unused);
+    drove_sync_options plain = {.n_workers = opt->n_workers, .optim = opt->optim, .seed = 1};
+    for (size_t i = 0; drove__strategies[i] != NULL && used < sizeof names; i++)
+        if (steps_together(drove__strategies[i], &plain))
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                     used > 0 ? ", " : "", drove__strategies[i]->name);
+    return drove__fail(DROVE_E_ARG,
+                       "--global-batch %llu: expected a --strategy whose workers make each update "
+                       "together (%s), found %s%s",
+                       n, names, c->method.strategy == NULL ? "auto, here " : "", p->spec);
+}
+
 /* The rule and the strategy of the plan. */
 static drove_status check_plan(const drove_config *c, const drove_plan *plan)
 {
@@ -142,6 +177,8 @@ static drove_status check_plan(const drove_config *c, const drove_plan *plan)
     if (status == DROVE_OK) status = try_row(named, &sync);
     sync.spec = NULL;
     if (status == DROVE_OK && named != plan->ops) status = try_row(plan->ops, &sync);
+    if (status == DROVE_OK && named == plan->ops) sync.spec = &spec;
+    if (status == DROVE_OK) status = check_global_batch(c, plan, &sync);
     drove__spec_fini(&spec);
 fail:
     drove__optim_destroy(optim);
@@ -201,6 +238,21 @@ drove_status drove_options_validate(const drove_options *o)
     return status;
 }
 
+/* A batch that is said as strongly as --global-batch, which would take its place. */
+static drove_status check_batches(const drove_config *c)
+{
+    const drove_origin of_batch = drove__config_origin(c, "batch");
+    const bool is_said = of_batch == DROVE_FROM_CALLER || of_batch == DROVE_FROM_FILE;
+    if (c->method.batch == 0 || c->method.global_batch == 0 || !is_said ||
+        of_batch > drove__config_origin(c, "global_batch"))
+        return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--batch %llu: expected none beside --global-batch, which says it (%llu "
+                       "divided by the number of workers); --global-batch 0 leaves it to --batch",
+                       (unsigned long long)c->method.batch,
+                       (unsigned long long)c->method.global_batch);
+}
+
 drove_status drove__config_validate(const drove_config *c, unsigned n_ranks)
 {
     const drove_options *o = c->said;
@@ -209,6 +261,7 @@ drove_status drove__config_validate(const drove_config *c, unsigned n_ranks)
     bool unused_auto, takes_label;
     unsigned unused_n;
     DROVE_TRY(check_values(o));
+    DROVE_TRY(check_batches(c));
     DROVE_TRY(check_data("--data", o->data));
     DROVE_TRY(drove__data_takes_label(o->data, &takes_label));
     if (o->label[0] != '\0' && !takes_label)

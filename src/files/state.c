@@ -13,6 +13,7 @@
 
 #include "files/folder.h"
 #include "files/left_out.h"
+#include "files/other_number.h"
 #include "problem/problem.h"
 #include "values/ranks.h"
 #include "files/recording.h"
@@ -301,6 +302,8 @@ static drove_status check_options(const drove_config *config, const drove_worker
     const drove_option_info *info = drove_options_table(&n_options);
     for (size_t i = 0; i < n_options; i++) {
         if (!info[i].is_fixed) continue;
+        /* --global-batch says it, for as many workers as there are. */
+        if (strcmp(info[i].name, "batch") == 0 && config->method.global_batch > 0) continue;
         char now[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
         const char *then = drove__safetensors_meta(st, info[i].name);
         if (then == NULL) continue; /* saved before there was this option */
@@ -367,14 +370,7 @@ static drove_status check_data(const drove_config *config, const drove_problem *
 
 static drove_status check_workers(const drove_workers *workers, uint64_t n_saved)
 {
-    bool own_state = workers->loop->worker[0].optim.state[0] != NULL;
-    bool is_spread = (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0;
-    if (n_saved == workers->plan.n_workers) return DROVE_OK;
-    /* Workers of another number all begin where the centre is. */
-    if (is_spread && n_saved >= 1 && n_saved <= DROVE_MOST_THREADS) return DROVE_OK;
-    if (n_saved >= 1 && n_saved <= DROVE_MOST_THREADS && workers->loop->source->width == 0 &&
-        !own_state)
-        return DROVE_OK;
+    if (drove__run_takes_number(workers, n_saved)) return DROVE_OK;
     return drove__fail(DROVE_E_ARG, "--%s: expected %llu %sas in the run to be continued, found %u",
                        workers->plan.source->counts_rows ? "workers" : "threads",
                        (unsigned long long)n_saved,
@@ -562,11 +558,7 @@ static drove_status load_all(drove_run *run, const drove_safetensors *st)
     for (unsigned i = 0; i < n_saved; i++)
         DROVE_TRY(load_worker(&run->workers, st, i, are_as_many, &t));
     if (!are_as_many) DROVE_TRY(load_mean_states(&run->workers, st, n_saved, t));
-    if (!are_as_many && (run->workers.plan.ops->needs & DROVE_SYNC_SPREAD) != 0)
-        drove__run_say(&run->output.cb,
-                       "--resume: %u worker%s before, %u now: each begins at the centre, with the "
-                       "mean of what the rules had kept",
-                       n_saved, n_saved == 1 ? "" : "s", run->workers.plan.n_workers);
+    drove__run_say_other_number(&run->config, &run->workers, &run->output.cb, st, n_saved);
     drove__ranks_standing(&run->workers);
     /* The words of low-precision parameters mean what they meant under the range of then. */
     double range;

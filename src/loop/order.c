@@ -5,10 +5,19 @@ enum { ROWS_AT_ONCE = 256 };
 
 drove_order drove__order_make(uint64_t n_rows, uint64_t batch, uint64_t seed, drove_order_kind kind)
 {
-    drove_order o = {
-        .n_rows = n_rows, .batch = batch < n_rows ? batch : n_rows, .seed = seed, .kind = kind};
+    drove_order o = {.n_rows = n_rows,
+                     .n_there = n_rows,
+                     .batch = batch < n_rows ? batch : n_rows,
+                     .seed = seed,
+                     .kind = kind};
     o.per_epoch = (n_rows + o.batch - 1) / o.batch;
     return o;
+}
+
+void drove__order_whole_rounds(drove_order *o, unsigned n_workers)
+{
+    o->per_epoch = o->n_there / (o->batch * n_workers) * n_workers;
+    o->n_rows = o->per_epoch * o->batch;
 }
 
 void drove__order_split(drove_order *o, unsigned n_shards, bool holds_shard)
@@ -143,7 +152,7 @@ static size_t rows_of_batch(const drove_order *o, drove_order_cursor *cursor, ui
     uint64_t first = (number % o->per_epoch) * o->batch;
     size_t n = (size_t)(o->n_rows - first < o->batch ? o->n_rows - first : o->batch);
     if (o->kind == DROVE_ORDER_BLOCKS) { /* rows that lie side by side */
-        const uint64_t n_whole = o->n_rows / o->batch;
+        const uint64_t n_whole = o->n_there / o->batch;
         uint64_t place = number % o->per_epoch;
         if (place < n_whole) {
             permute(o, cursor, epoch, n_whole);
@@ -155,10 +164,10 @@ static size_t rows_of_batch(const drove_order *o, drove_order_cursor *cursor, ui
     if (o->kind == DROVE_ORDER_RANDOM) {
         drove_rng rng;
         drove__rng_seed(&rng, o->seed, DROVE_RNG_ORDER, number);
-        for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__rng_below(&rng, o->n_rows);
+        for (size_t i = 0; i < n; i++) row[i] = (uint32_t)drove__rng_below(&rng, o->n_there);
         return n;
     }
-    permute(o, cursor, epoch, o->n_rows);
+    permute(o, cursor, epoch, o->n_there);
     permute_rows(cursor, first, n, 0, row);
     return n;
 }

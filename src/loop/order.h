@@ -26,7 +26,9 @@ typedef enum drove_order_kind {
 
 typedef struct drove_order {
     /* examples, examples of a batch, batches of an epoch (the last may be short) */
-    uint64_t         n_rows, batch, per_epoch;
+    uint64_t n_rows, batch, per_epoch;
+    /* examples that an epoch takes its n_rows from: more only with drove__order_whole_rounds */
+    uint64_t         n_there;
     uint64_t         seed;
     drove_order_kind kind;
     /* --shard own: one part of the examples for each worker, else 0; examples of each part; do row
@@ -51,6 +53,9 @@ typedef struct drove_order_cursor {
 
 drove_order drove__order_make(uint64_t n_rows, uint64_t batch, uint64_t seed,
                               drove_order_kind kind);
+/* Epochs of whole rounds of n_workers whole batches: what is over at the end of an epoch's order,
+ * less than a round, is left out of it.  There is at least one round. */
+void drove__order_whole_rounds(drove_order *o, unsigned n_workers);
 /* Batch k takes examples of part k mod n_shards, a random part (data/shard.h). */
 void drove__order_split(drove_order *o, unsigned n_shards, bool holds_shard);
 

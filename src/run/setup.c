@@ -395,8 +395,10 @@ static drove_status setup_objects(drove_run *run, const float *theta)
     drove_loop *loop = run->workers.loop;
     DROVE_TRY(setup_partition(&run->config, &run->problem, &run->workers, &run->output.cb));
     if (run->workers.plan.partition.n > 0) {
-        drove_choice choice = {0}; /* --lr auto follows from the number of workers */
+        drove_choice choice = {0}; /* step size and batch follow from the number of workers */
         drove__choose_stretch(&run->config, &run->workers, &choice);
+        if (run->config.method.global_batch > 0)
+            DROVE_TRY(drove__choose_batch(&run->config, &run->workers, &choice));
         DROVE_TRY(drove__config_choose(&run->config, &choice));
     }
     DROVE_TRY(drove__virtual_open(&run->config, &run->problem, &run->workers));

@@ -78,6 +78,13 @@ static drove_status make_order(const drove_config *config, const drove_problem *
     loop->order = drove__order_make(problem->n_train_whole, task_rows(config, problem, workers),
                                     config->seed, drove__run_order(config, workers));
     if (problem->stream != NULL) return drove__disk_order(problem, workers);
+    if (config->method.global_batch > problem->n_train_whole)
+        return drove__fail(DROVE_E_ARG,
+                           "--global-batch: expected at most as many as there are training "
+                           "examples, %zu, found %llu",
+                           problem->n_train_whole, (unsigned long long)config->method.global_batch);
+    if (!is_split && config->method.global_batch > 0 && loop->order.batch == config->method.batch)
+        drove__order_whole_rounds(&loop->order, n);
     if (!is_split) return DROVE_OK;
     if (workers->plan.source->counts_rows)
         return drove__fail(DROVE_E_ARG,

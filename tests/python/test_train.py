@@ -50,6 +50,18 @@ class Train(unittest.TestCase):
         self.assertEqual(log[-1]["epochs"], 5)
         self.assertTrue(all(np.isfinite(line["loss"]) for line in log))
 
+    def test_a_global_batch_makes_the_same_updates_on_any_number(self):
+        X, y = problem()
+        options = dict(model="mlp:8", until="epochs=4", lr=0.1, strategy="sync", test="none", global_batch=48)
+        two, four = (drove.train((X, y), threads=n, **options) for n in (2, 4))
+        self.assertEqual(two.summary["batch"], 24)
+        self.assertEqual(four.summary["batch"], 12)
+        self.assertEqual(two.summary["updates"], 4 * (400 // 48))
+        for name, values in two.model.parameters.items():
+            np.testing.assert_allclose(four.model.parameters[name], values, rtol=1e-4, atol=1e-6)
+        with self.assertRaisesRegex(ValueError, "global_batch: expected a multiple of the 3 workers, such as 51, found 49"):
+            drove.train((X, y), threads=3, **{**options, "global_batch": 49})
+
     def test_the_program_reads_what_python_saved(self):
         X, y = problem()
         model = drove.train((X, y), model="mlp:8", until="epochs=3", test="none").model

@@ -158,6 +158,35 @@ TEST(batch_larger_than_the_data)
     assert_int_equal(o.per_epoch, 1);
 }
 
+/* Of 103 rows six rounds of two batches of 8 are whole; the rounds of four batches of 4 have the
+ * same rows, and what is left out is another seven rows in each epoch. */
+TEST(epochs_of_whole_rounds)
+{
+    enum { ALL = 16, ROUNDS = ROWS / ALL, EPOCHS = 40 };
+    drove_order two = drove__order_make(ROWS, ALL / 2, 1, DROVE_ORDER_SHUFFLE), four = two;
+    four.batch = ALL / 4;
+    drove__order_whole_rounds(&two, 2);
+    drove__order_whole_rounds(&four, 4);
+    assert_int_equal(two.per_epoch, 2 * ROUNDS);
+    assert_int_equal(four.per_epoch, 4 * ROUNDS);
+    assert_int_equal(two.n_rows, ALL * ROUNDS);
+    drove_order_cursor of_two, of_four;
+    drove__order_cursor_init(&of_two);
+    drove__order_cursor_init(&of_four);
+    unsigned seen[ROWS] = {0};
+    for (uint64_t round = 0; round < (uint64_t)EPOCHS * ROUNDS; round++) {
+        uint32_t a[ALL], b[ALL];
+        for (unsigned k = 0; k < 2; k++)
+            assert_int_equal(rows_of(&two, &of_two, 2 * round + k, a + 8 * k), 8);
+        for (unsigned k = 0; k < 4; k++)
+            assert_int_equal(rows_of(&four, &of_four, 4 * round + k, b + 4 * k), 4);
+        assert_memory_equal(a, b, sizeof a);
+        for (unsigned i = 0; i < ALL; i++) seen[a[i]]++;
+        assert_int_equal(drove__order_examples(&four, 4 * round), ALL * round);
+    }
+    for (unsigned r = 0; r < ROWS; r++) assert_in_range(seen[r], EPOCHS / 2, EPOCHS);
+}
+
 /* Three workers of 103 rows: 34 each, in 5 batches, one row left out; the last batch has 2. */
 TEST(each_worker_takes_its_own_part)
 {
