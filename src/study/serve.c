@@ -1,10 +1,13 @@
 /* study/serve.c - drove_watch_serve: the page of runs by HTTP.
  *
  * libmicrohttpd parses requests; this thread alone answers them, so nothing is shared.  Nothing is
- * written, and only the page itself can be asked for.
+ * written, and only the page itself can be asked for.  Slow connections shut nobody out: a request
+ * must be whole in time, and where all places are taken, the oldest connection ends for a new one.
  */
+#include "base/clock.h"
 #include "base/given.h"
 #include "base/locale.h"
+#include "base/mem.h"
 #include "study/page/page.h"
 #include "study/runs_read.h"
 
@@ -25,7 +28,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, MOMENT_MS = 200, MOST_CONNECTIONS = 200, IDLE_S = 3 };
+enum {
+    PATH_SIZE = 4096,
+    MOMENT_MS = 200,
+    MOST_CONNECTIONS = 200,
+    ENDING = 64,   /* more, that were told to end, until libmicrohttpd has closed them */
+    IDLE_S = 3,    /* without a byte */
+    REQUEST_S = 10 /* for a whole request */
+};
+
+typedef struct visit { /* a connection; all zero: none */
+    struct MHD_Connection *connection;
+    uint64_t since_ns;           /* when it was opened, or its last answer sent */
+    bool is_answered, is_ending; /* its request is whole; its socket is shut */
+} visit;
 
 typedef struct server {
     const drove_watch_server *opt;
@@ -33,6 +49,7 @@ typedef struct server {
     size_t n_bytes;
     uint64_t made_of; /* what the folders held then */
     bool is_loopback;
+    visit visit[MOST_CONNECTIONS + ENDING];
 } server;
 
 /* ---- the page ---- */
@@ -48,7 +65,7 @@ static uint64_t state_of(const server *s)
     static const char *const names[] = {"run.json", "log.jsonl", "summary.json", "results.jsonl"};
     uint64_t h = 0xcbf29ce484222325u;
     for (size_t i = 0; i < s->opt->n_folders; i++) {
-        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        for (size_t k = 0; k < DROVE_COUNT(names); k++) {
             char path[PATH_SIZE];
             struct stat about = {0};
             snprintf(path, sizeof path, "%.3800s/%s", s->opt->folder[i], names[k]);
@@ -78,6 +95,70 @@ static drove_status make_page(server *s)
     s->n_bytes = n_bytes;
     s->made_of = state;
     return DROVE_OK;
+}
+
+/* ---- connections ---- */
+
+/* libmicrohttpd finds the socket at its end, and closes it. */
+static void end_visit(visit *v)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(v->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info != NULL) (void)shutdown(info->connect_fd, SHUT_RDWR);
+    v->is_ending = true;
+}
+
+/* Opened or closed.  Where this is one too many, the oldest ends: with one request after the other
+ * answered at once, that is one that waits, or lets others wait. */
+static void notice_connection(void *context, struct MHD_Connection *connection,
+                              void **socket_context, enum MHD_ConnectionNotificationCode code)
+{
+    server *s = context;
+    visit *oldest = NULL, *free_one = NULL;
+    size_t n = 0;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*socket_context != NULL) memset(*socket_context, 0, sizeof(visit));
+        return;
+    }
+    for (visit *v = s->visit; v < s->visit + DROVE_COUNT(s->visit); v++) {
+        if (v->connection == NULL) free_one = v;
+        if (v->connection == NULL || v->is_ending) continue;
+        n++;
+        if (oldest == NULL || v->since_ns < oldest->since_ns) oldest = v;
+    }
+    if (n >= MOST_CONNECTIONS) end_visit(oldest);
+    *socket_context = free_one; /* there is one: libmicrohttpd has as many connections at most */
+    if (free_one != NULL)
+        *free_one = (visit){.connection = connection, .since_ns = drove__now_ns()};
+}
+
+static visit *visit_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+/* An answer is sent; the connection may stay for another request. */
+static void notice_completed(void *context, struct MHD_Connection *connection, void **request,
+                             enum MHD_RequestTerminationCode code)
+{
+    visit *v = visit_of(connection);
+    (void)context;
+    (void)request;
+    (void)code;
+    if (v == NULL) return;
+    v->is_answered = false;
+    v->since_ns = drove__now_ns();
+}
+
+static void end_late_ones(server *s)
+{
+    const uint64_t now = drove__now_ns();
+    for (visit *v = s->visit; v < s->visit + DROVE_COUNT(s->visit); v++) {
+        if (v->connection == NULL || v->is_answered || v->is_ending) continue;
+        if (now - v->since_ns > (uint64_t)REQUEST_S * 1000000000u) end_visit(v);
+    }
 }
 
 /* ---- requests ---- */
@@ -132,10 +213,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
                               size_t *n_upload, void **request)
 {
     server *s = context;
+    visit *v = visit_of(connection);
     (void)version;
     (void)upload;
     (void)n_upload;
     (void)request;
+    if (v != NULL) v->is_answered = true;
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
     if (s->is_loopback &&
@@ -207,8 +290,10 @@ static drove_status run(server *s, int fd, const char *host)
     char line[256];
     struct MHD_Daemon *daemon =
         MHD_start_daemon(MHD_USE_AUTO, 0, NULL, NULL, handle, s, MHD_OPTION_LISTEN_SOCKET, fd,
-                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
-                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_END);
+                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)DROVE_COUNT(s->visit),
+                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+                         MHD_OPTION_NOTIFY_CONNECTION, notice_connection, s,
+                         MHD_OPTION_NOTIFY_COMPLETED, notice_completed, s, MHD_OPTION_END);
     if (daemon == NULL) {
         close(fd);
         return drove__fail(DROVE_E_SYSTEM, "--http: the server cannot be started");
@@ -221,8 +306,10 @@ static drove_status run(server *s, int fd, const char *host)
     snprintf(line, sizeof line, "http://%s%s%s:%u/", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
              port);
     if (s->opt->message != NULL) s->opt->message(s->opt->context, line);
-    while (s->opt->is_stopped == NULL || !s->opt->is_stopped(s->opt->context))
+    while (s->opt->is_stopped == NULL || !s->opt->is_stopped(s->opt->context)) {
         (void)MHD_run_wait(daemon, MOMENT_MS);
+        end_late_ones(s);
+    }
     MHD_stop_daemon(daemon);
     return DROVE_OK;
 }

@@ -158,7 +158,7 @@ server=$!
 trap 'kill $server 2>/dev/null || :' EXIT
 for _ in $(seq 200); do [ -s http.txt ] && break; sleep 0.05; done
 python3 - "$(cat http.txt)" <<'PY' || fail "by HTTP: $(cat http.txt http.err)"
-import http.client, os, re, shutil, socket, subprocess, sys
+import http.client, os, re, socket, subprocess, sys, threading, time
 port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n?", sys.argv[1]).group(1))
 
 def ask(method, path="/", **headers):
@@ -166,6 +166,27 @@ def ask(method, path="/", **headers):
     c.request(method, path, body="x=1" if method == "POST" else None, headers=headers)
     answer = c.getresponse()
     return answer, answer.read().decode("utf-8")
+
+def slow():
+    s = socket.create_connection(("127.0.0.1", port))
+    s.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+    return s
+
+# A request that takes its time, a byte a second, ends after ten.
+late, late_took = slow(), []
+def trickle():
+    begin = time.monotonic()
+    try:
+        while time.monotonic() - begin < 60:
+            late.sendall(b"x")
+            late.settimeout(1)
+            try:
+                if late.recv(1) == b"": break
+            except TimeoutError: pass
+    except OSError: pass
+    late_took.append(time.monotonic() - begin)
+trickling = threading.Thread(target=trickle)
+trickling.start()
 
 answer, page = ask("GET")
 assert answer.status == 200 and answer.getheader("Content-Type").startswith("text/html")
@@ -191,6 +212,32 @@ for host in "localhost", "localhost:%d" % port, "LocalHost:%d" % port, "127.0.0.
 idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]  # they do not shut others out
 assert ask("GET")[0].status == 200
 for one in idle:
+    one.close()
+trickling.join()
+assert 9 < late_took[0] < 30, late_took
+# Nor do as many as there are places, and more, each of which sends a byte now and then.
+many = [slow() for _ in range(250)]
+over, ended = threading.Event(), set()
+def trickle_all():
+    while not over.wait(0.5):
+        for one in many:
+            try: one.send(b"x")
+            except OSError: ended.add(one)
+trickling = threading.Thread(target=trickle_all)
+trickling.start()
+took = []
+try:
+    for _ in range(4):
+        time.sleep(1)
+        begin = time.monotonic()
+        assert ask("GET")[0].status == 200
+        took.append(time.monotonic() - begin)
+finally:
+    over.set()
+trickling.join()
+assert max(took) < 5 and sorted(took)[1] < 2, took
+assert 0 < len(ended) < 250, len(ended)
+for one in many:
     one.close()
 if os.path.exists("/proc/net/tcp"):
     listening = [x.split()[1] for x in open("/proc/net/tcp") if x.split()[3] == "0A" and x.split()[1].endswith(":%04X" % port)]
