@@ -284,6 +284,50 @@ TEST(a_table_has_an_input_for_each_column)
     release(m, &file);
 }
 
+static const char *pair(const Drove__Onnx__Model *m, const char *key)
+{
+    for (size_t i = 0; i < m->n_metadata_props; i++)
+        if (strcmp(m->metadata_props[i]->key, key) == 0) return m->metadata_props[i]->value;
+    fail_msg("expected metadata %s", key);
+    return NULL;
+}
+
+/* Columns that have the names of outputs already; and what a file says of its model. */
+TEST(outputs_have_names_of_their_own)
+{
+    drove_modelfile file;
+    FILE *f = fopen("names.csv", "w");
+    assert_non_null(f);
+    fputs("label,probabilities,probabilities_,values,colour,y\n", f);
+    for (int i = 0; i < 60; i++)
+        fprintf(f, "%d.5,%d.25,%d,%d.125,%s,%d.5\n", i, i * 7 % 13, i * 5 % 11, i * 3 % 17,
+                i * 7 % 5 < 2 ? "red"
+                : i % 2       ? "green"
+                              : "blue \303\244",
+                i);
+    assert_int_equal(fclose(f), 0);
+    Drove__Onnx__Model *m = exported("names.csv?label=colour", "mlp:3", &file);
+    assert_int_equal(m->graph->n_output, 2);
+    assert_string_equal(m->graph->output[0]->name, "label_");
+    assert_string_equal(m->graph->output[1]->name, "probabilities__");
+    assert_string_equal(m->graph->output[1]->doc_string, "of each class");
+    assert_string_equal(pair(m, "model"), "mlp:3");
+    assert_string_equal(pair(m, "loss"), "softmax");
+    char text[64] = "[";
+    for (size_t i = 0; i < file.io.n_classes; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s\"%s\"", i > 0 ? "," : "",
+                 file.class_name[i]);
+    strcat(text, "]");
+    assert_int_equal(file.io.n_classes, 3);
+    assert_string_equal(pair(m, "class_names"), text);
+    release(m, &file);
+    m = exported("names.csv?label=y", "linear", &file);
+    assert_int_equal(m->graph->n_output, 1);
+    assert_string_equal(m->graph->output[0]->name, "values_");
+    assert_string_equal(pair(m, "loss"), "squared");
+    release(m, &file);
+}
+
 TEST(the_model_is_not_overwritten)
 {
     train("synth:logistic?n=20&d=3", "logistic", "kept");
