@@ -96,6 +96,17 @@ for end, p in ((r["low"], 0.025), (r["high"], 0.975)):
     assert below(at) > p - 0.01 and below(at) - counts[at] / 256 < p + 0.01, (end, counts)
 PY
 
+# By their numbers, the last one too.
+run_for 0 sweep study.yaml --out done --pair 4,1 --figure epochs --json
+python3 - <<'PY' || fail "the pair of the last and the first: $(cat out.txt)"
+import json
+runs = [json.loads(line) for line in open("done/results.jsonl")]
+epochs = {(r["setting"], r["seed"]): r["figures"]["epochs"] for r in runs}
+ratios = [a["ratio"] for a in json.load(open("out.txt"))["ratios"]]
+assert all(abs(a - epochs[4, seed] / epochs[1, seed]) < 1e-8 for a, seed in zip(ratios, (1, 2, 5, 9), strict=True)), ratios
+PY
+wrong 'found 0 and 1 in "5,1"' sweep study.yaml --out done --pair 5,1
+
 run_for 0 sweep study.yaml --out done --best
 python3 - <<'PY' || fail "the table: $(cat out.txt)"
 import json, re

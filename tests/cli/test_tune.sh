@@ -137,6 +137,16 @@ assert all(t["score"] is None and t["error"] for t in trials if t["settings"].ge
 assert all(t["score"] > 0.3 for t in trials if t["settings"].get("lr") != "1e30")
 PY
 
+# Words of linear models have plain SGD alone; so no trial has another rule, and each has a score.
+run_for 0 tune $common --precision D8M8 --model logistic --budget trials=12 --out words --quiet
+python3 - <<'PY' || fail "the search with words: $(cat words/trials.jsonl)"
+import json
+trials = [json.loads(line) for line in open("words/trials.jsonl")]
+assert all(t["score"] is not None for t in trials)
+rules = {t["settings"].get("rule") for t in trials[1:]}
+assert rules == {None, "sgd"}, rules
+PY
+
 refuse() { # PART ARGUMENT...
     local part=$1
     shift

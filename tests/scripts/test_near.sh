@@ -2,7 +2,7 @@
 # are asked for.
 set -eu
 command -v git >/dev/null || { echo "skip: no git"; exit 77; }
-mkdir -p bin tree/src/sync tree/src/engine tree/src/bench tree/include/drove tree/cli tree/tests/unit/data tree/scripts tree/debian
+mkdir -p bin tree/src/sync tree/src/engine tree/src/bench tree/src/study tree/include/drove tree/cli tree/tests/unit/data tree/scripts tree/debian
 for tool in cmake ctest; do
     printf '#!/bin/sh\necho "%s $*" >>"$LOG"\n' "$tool" >bin/$tool
 done
@@ -18,7 +18,7 @@ printf '#!/bin/sh\nexit 0\n' | tee tree/scripts/check-format tree/scripts/check-
 chmod +x tree/scripts/*
 cd tree
 echo build >.gitignore
-for file in src/sync/a.c src/engine/a.c src/bench/a.c include/drove/a.h cli/a.c tests/unit/data/a.c debian/control README.md; do
+for file in src/sync/a.c src/engine/a.c src/bench/a.c src/study/a.c include/drove/a.h cli/a.c tests/unit/data/a.c debian/control README.md; do
     echo '/* first */' >$file
 done
 git init -q -b main . && git add -A && git commit -qm first
@@ -40,6 +40,7 @@ chosen src/engine/a.c \
     'system|unit/auto|unit/config|unit/engine|unit/export|unit/files|unit/loop|unit/plan|unit/problem|unit/run|unit/train|unit/use|unit/values' \
     'drove_system_tests drove_unit_engine_tests drove_unit_loop_tests drove_unit_plan_tests drove_unit_run_tests' main
 chosen src/bench/a.c 'cli|unit/bench' 'drove_install_set drove_unit_bench_tests' main
+chosen src/study/a.c 'cli|hostile|unit/study' drove_install_set main
 chosen cli/a.c 'cli|hostile' drove_install_set main
 chosen debian/control scripts all main
 chosen tests/unit/data/a.c unit/data drove_unit_data_tests main

@@ -70,7 +70,7 @@ static bool has_counts(const drove_plot *plot)
 static void print_tics(const drove_plot *plot, size_t n, FILE *stream)
 {
     const size_t most = n < 100 ? MOST_TICS : n < 1000 ? MOST_LONG_TICS : MOST_LONG_TICS / 2;
-    const size_t step = n > most ? (n + most - 1) / most : 1;
+    const size_t step = (n + most - 1) / most;
     fputs("set xtics nomirror scale 0 (", stream);
     for (size_t i = 0; i < n; i += step) {
         if (i > 0) fputc(',', stream);

@@ -1,6 +1,7 @@
 /* tests/unit/study/test_page.c - parts of a page and of the text chart against values by hand:
  * quantiles, escapes, thinning, scripts of gnuplot, what becomes of its SVG, dots of a curve. */
 #include "study/chart.h"
+#include "study/page/figures.h"
 #include "study/page/html.h"
 #include "study/page/plot.h"
 #include "study/page/script.h"
@@ -127,6 +128,34 @@ TEST(ticks_have_room)
     drove__plot_fini(&plot);
 }
 
+/* Five numbers, none, and one: quartiles and ends, and a dot for each run. */
+TEST(boxes)
+{
+    const double x[] = {1, 1, 1, 1, 1}, y[] = {1, 2, 3, 4, 5}, at = 3, seven = 7;
+    drove_plot plot = {.kind = DROVE_PLOT_BOXES, .id = "id", .x_label = "x", .y_label = "y"};
+    drove__plot_add_points(&plot, "five", x, y, 5);
+    drove__plot_add_points(&plot, "none", x, y, 0);
+    drove__plot_add_points(&plot, "one", &at, &seven, 1);
+    plot.series[0].n_all = 6;
+    plot.series[1].n_all = 2;
+    plot.series[2].n_all = 1;
+    FILE *stream = open_text();
+    drove__script_plot(&plot, 0, false, stream);
+    fclose(stream);
+    assert_non_null(strstr(text, "$d0_1 << EOD\nEOD\n$d0_2 << EOD\n 3 7 NaN NaN\nEOD\n"
+                                 "$b0 << EOD\n1 2 1 5 4 3\n3 7 7 7 7 7\nEOD\n"));
+    assert_non_null(strstr(text, "(\"1\\n5/6\" 1,\"2\\n0/2\" 2,\"3\\n1/1\" 3)\n"
+                                 "set xrange [0.4:3.6]\n"));
+    const char *end = strstr(text, " lw 3 lc rgb '#0072b2' notitle");
+    assert_non_null(end);
+    assert_string_equal(end,
+                        " lw 3 lc rgb '#0072b2' notitle"
+                        ", $d0_0 using 1:2 with points pt 6 ps 0.5 lc rgb '#d55e00' notitle"
+                        ", $d0_2 using 1:2 with points pt 6 ps 0.5 lc rgb '#d55e00' notitle\n");
+    free(text);
+    drove__plot_fini(&plot);
+}
+
 TEST(elements)
 {
     drove_plot plot = {.kind = DROVE_PLOT_LINES};
@@ -208,4 +237,102 @@ TEST(charts)
     /* dot 30 of 60, row 15 - 8 of 16: the lowest left dot of the second line, U+2840 */
     assert_non_null(strstr(text, "         |               \xe2\xa1\x80              \n"));
     free(text);
+}
+
+/* ---- curves of several runs ---- */
+
+/* A run of a setting with these evaluations. */
+static json_t *run_of(const char *lr, size_t n, const double *epochs, const double *loss)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(all, json_pack("{s:f, s:f}", "epochs", epochs[i], "loss", loss[i]));
+    return json_pack("{s:s, s:{s:s}, s:o, s:{}, s:s}", "run", lr, "settings", "lr", lr,
+                     "evaluations", all, "figures", "outcome", "finished");
+}
+
+static const drove_figure by_epochs = {.id = "loss",
+                                       .title = "",
+                                       .about = "",
+                                       .x = "epochs",
+                                       .y = "loss",
+                                       .x_label = "",
+                                       .y_label = "",
+                                       .fill = drove__figure_curves};
+
+/* Two runs, 8 - 2 x until it ends at 4 with 0, and 10 from 1 to 6: from where both have begun on
+ * the median is half way between them, the quartiles a quarter from each. */
+TEST(medians_of_curves)
+{
+    static const double x1[] = {0, 4}, y1[] = {8, 0}, x2[] = {1, 3, 6}, y2[] = {10, 10, 10};
+    drove_page_settings s;
+    drove_plot plot = {0};
+    json_t *runs = json_array();
+    json_array_append_new(runs, run_of("1", 2, x1, y1));
+    json_array_append_new(runs, run_of("1", 3, x2, y2));
+    assert_int_equal(drove__settings_init(&s, runs), DROVE_OK);
+    assert_int_equal(s.n, 1);
+    assert_int_equal(by_epochs.fill(&by_epochs, &s, &plot), DROVE_OK);
+    assert_int_equal(plot.n_series, 1);
+    const drove_series *found = &plot.series[0];
+    assert_true(found->n > 10 && found->x[0] == 1.0 && found->x[found->n - 1] == 6.0);
+    assert_false(plot.log_x);
+    for (size_t i = 0; i < found->n; i++) {
+        const double x = 1.0 + 5.0 * (double)i / (double)(found->n - 1);
+        const double y = x < 4.0 ? 8.0 - 2.0 * x : 0.0;
+        assert_true(fabs(found->x[i] - x) < 1e-12);
+        assert_true(fabs(found->y[i] - (y + 10.0) / 2.0) < 1e-9);
+        assert_true(fabs(found->low[i] - (y + (10.0 - y) / 4.0)) < 1e-9);
+        assert_true(fabs(found->high[i] - (y + (10.0 - y) * 3.0 / 4.0)) < 1e-9);
+    }
+    drove__plot_fini(&plot);
+    drove__settings_fini(&s);
+    json_decref(runs);
+}
+
+/* Where a setting lasts 30 times as long as another, places are equal steps of the logarithm, from
+ * the first evaluation after 0. */
+TEST(long_curves_are_logarithmic)
+{
+    static const double x1[] = {0, 2, 400}, x2[] = {0, 1, 200}, x3[] = {0, 4}, y[] = {8, 4, 2};
+    drove_page_settings s;
+    drove_plot plot = {0};
+    json_t *runs = json_array();
+    json_array_append_new(runs, run_of("1", 3, x1, y));
+    json_array_append_new(runs, run_of("1", 3, x2, y));
+    json_array_append_new(runs, run_of("2", 2, x3, y));
+    assert_int_equal(drove__settings_init(&s, runs), DROVE_OK);
+    assert_int_equal(by_epochs.fill(&by_epochs, &s, &plot), DROVE_OK);
+    assert_int_equal(plot.n_series, 2);
+    assert_true(plot.log_x);
+    const drove_series *band = &plot.series[plot.series[0].low != NULL ? 0 : 1],
+                       *line = &plot.series[plot.series[0].low != NULL ? 1 : 0];
+    for (size_t i = 0; i < band->n; i++)
+        assert_true(fabs(band->x[i] / (2.0 * pow(200.0, (double)i / (double)(band->n - 1))) - 1.0) <
+                    1e-9);
+    assert_int_equal(line->n, 1); /* its other evaluation is at 0 */
+    assert_true(line->x[0] == 4.0 && line->y[0] == 4.0);
+    drove__plot_fini(&plot);
+    drove__settings_fini(&s);
+    json_decref(runs);
+}
+
+/* Bars are parts of the longest; a column that does not matter has none. */
+TEST(columns_that_matter)
+{
+    json_t *runs = json_pack("[{s:s, s:{s:{s:s, s:i, s:[{s:s, s:f}, {s:s, s:f}, {s:s, s:f}]}}}]",
+                             "run", "x", "summary", "importance", "data", "held-out", "examples",
+                             50, "columns", "column", "<a>", "loss_increase", 0.5, "column", "b",
+                             "loss_increase", 0.125, "column", "c", "loss_increase", -0.25);
+    const drove_page_settings s = {.runs = runs};
+    FILE *stream = open_text();
+    drove__page_inputs(&s, stream);
+    fclose(stream);
+    assert_non_null(strstr(text, "among 50 held-out examples"));
+    const char *row = strstr(text, "&lt;a&gt;");
+    assert_true(row != NULL && strstr(row, "width:100.0%") < strstr(row, "width:25.0%"));
+    assert_non_null(strstr(strstr(row, "width:25.0%"), "width:0.0%"));
+    assert_null(strstr(text, "more have less"));
+    free(text);
+    json_decref(runs);
 }

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "config/options.h"
 #include "study/space.h"
+#include "study/trial.h"
 #include "support/files.h"
 #include "support/test.h"
 
@@ -138,6 +139,21 @@ TEST(ranges_of_a_file_hold)
     }
     assert_in_range(n_low, 430, 570);
     assert_in_range(n_values, 430, 570);
+}
+
+/* A range of one value; and what a journal writes of a point. */
+TEST(ends_of_a_range_may_be_equal)
+{
+    drove_space space;
+    drove_point p;
+    write_text("space.yaml", "lr: {log: [0.25, 0.25]}\nbatch: {uniform: [16, 16]}\n");
+    assert_int_equal(drove__space_load("space.yaml", NULL, 0, &space), DROVE_OK);
+    drove__space_draw(&space, 3, 1, &p);
+    json_t *found = drove__study_settings(&p),
+           *wanted = json_pack("{s:s, s:s}", "lr", "0.25", "batch", "16");
+    assert_true(json_equal(found, wanted));
+    json_decref(found);
+    json_decref(wanted);
 }
 
 static void refused(const char *text, const char *expected)
