@@ -2,7 +2,7 @@
  * program and its children do to files, in the order in which they do it; for scripts/powercuts.
  *
  * DROVE_POWERCUT names the record, to which each operation is appended by one write:
- *   open FILE CREATED TRUNCATED PATH   a file opened for writing; FILE is its number (inode)
+ *   open FILE CREATED TRUNCATED PATH   a file created or opened for writing; FILE is its number
  *   write FILE OFFSET BYTES            followed by the bytes
  *   size FILE BYTES
  *   link FILE PATH
@@ -12,6 +12,11 @@
  *   sync FILE                          the file, or the folder
  *   said BYTES                         to a terminal, a pipe or standard output; followed by them
  * Paths are absolute.  Calls of libc's own streams are not seen: drove writes files by write(2).
+ *
+ * A number is an inode's, which the system gives again to a new file once the old one has no name
+ * and nobody has it open.  So CREATED is exact (O_EXCL decides it), and a lock on the record makes
+ * one of changing names and writing it down: a number stands for another file from each creation
+ * on.  What is done to an open file needs no lock, since its number is its own meanwhile.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,17 +41,54 @@
 
 enum { HEAD = 2 * PATH_MAX + 128 };
 
+static int record = -1; /* until it is opened, before main */
+static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER;
+
+/* Of this process by the mutex, of others by a lock of the record, which fork does not hand on. */
+static void lock_record(short type)
+{
+    struct flock all = {.l_type = type, .l_whence = SEEK_SET};
+    const int error = errno;
+    while (record >= 0 && fcntl(record, F_SETLKW, &all) != 0 && errno == EINTR) continue;
+    errno = error;
+}
+
+static void begin(void)
+{
+    pthread_mutex_lock(&names);
+    lock_record(F_WRLCK);
+}
+
+static void end(void)
+{
+    lock_record(F_UNLCK);
+    pthread_mutex_unlock(&names);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&names);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&names);
+}
+
+__attribute__((constructor)) static void open_record(void)
+{
+    const char *path = getenv("DROVE_POWERCUT");
+    if (path == NULL) return;
+    record = NEXT(open)(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (record < 0 || pthread_atfork(before_fork, after_fork, after_fork) != 0) _exit(99);
+}
+
 static void put(const char *head, const void *bytes, size_t n)
 {
-    static int fd = -2;
     const int error = errno;
-    if (fd == -2) {
-        const char *path = getenv("DROVE_POWERCUT");
-        fd = path != NULL ? NEXT(open)(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
-    }
     const struct iovec parts[2] = {{(void *)(uintptr_t)head, strlen(head)},
                                    {(void *)(uintptr_t)bytes, n}};
-    if (fd >= 0 && writev(fd, parts, n > 0 ? 2 : 1) < 0) _exit(99);
+    if (record >= 0 && writev(record, parts, n > 0 ? 2 : 1) < 0) _exit(99);
     errno = error;
 }
 
@@ -75,53 +118,63 @@ static unsigned long long number_of(int fd)
 
 /* ---- opening ---- */
 
-static void note_open(int fd, int flags, bool is_new, const char *path)
+static int note_open(int fd, int flags, bool is_new, const char *path)
 {
     char head[HEAD];
     const int error = errno;
-    if (fd >= 0 && (flags & O_ACCMODE) != O_RDONLY && number_of(fd) != 0) {
-        const bool is_unnamed = (flags & O_TMPFILE) == O_TMPFILE;
-        snprintf(head, sizeof head, "open %llu %d %d %s\n", number_of(fd), is_new || is_unnamed,
-                 (flags & O_TRUNC) != 0, is_unnamed ? "" : path);
+    const bool is_written = is_new || (flags & O_ACCMODE) != O_RDONLY;
+    if (fd >= 0 && is_written && number_of(fd) != 0) {
+        snprintf(head, sizeof head, "open %llu %d %d %s\n", number_of(fd), is_new,
+                 (flags & O_TRUNC) != 0, path);
         put(head, NULL, 0);
     }
     errno = error;
+    return fd;
 }
 
-#define OPEN(at, path)                                                                             \
-    char place[PATH_MAX];                                                                          \
-    mode_t mode = 0;                                                                               \
-    if ((flags & (O_CREAT | __O_TMPFILE)) != 0) {                                                  \
-        va_list more;                                                                              \
-        va_start(more, flags);                                                                     \
-        mode = va_arg(more, mode_t);                                                               \
-        va_end(more);                                                                              \
-    }                                                                                              \
-    const bool is_new =                                                                            \
-        (flags & O_CREAT) != 0 && faccessat(at, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0
+static int open_at(int at, const char *path, int flags, mode_t mode)
+{
+    enum { TRIES = 1000 }; /* others may create and remove the file meanwhile */
+    char place[PATH_MAX];
+    __typeof__(&openat) next = NEXT(openat);
+    const char *whole = absolute(at, path, place);
+    if ((flags & O_TMPFILE) == O_TMPFILE)
+        return note_open(next(at, path, flags, mode), flags, true, "");
+    if ((flags & O_CREAT) == 0) return note_open(next(at, path, flags), flags, false, whole);
+    for (unsigned i = 0; i < TRIES; i++) {
+        int fd = -1;
+        if ((flags & O_EXCL) == 0) {
+            fd = next(at, path, flags & ~O_CREAT);
+            if (fd >= 0 || errno != ENOENT) return note_open(fd, flags, false, whole);
+        }
+        begin();
+        fd = note_open(next(at, path, flags | O_EXCL, mode), flags, true, whole);
+        end();
+        if (fd >= 0 || errno != EEXIST || (flags & O_EXCL) != 0) return fd;
+    }
+    return next(at, path, flags, mode); /* through a link to nowhere: of no account */
+}
+
+#define OPEN(at)                                                                                   \
+    va_list more;                                                                                  \
+    va_start(more, flags);                                                                         \
+    const mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;         \
+    va_end(more);                                                                                  \
+    return open_at(at, path, flags, mode)
 
 int open(const char *path, int flags, ...)
 {
-    OPEN(AT_FDCWD, path);
-    const int fd = NEXT(open)(path, flags, mode);
-    note_open(fd, flags, is_new, absolute(AT_FDCWD, path, place));
-    return fd;
+    OPEN(AT_FDCWD);
 }
 
 int open64(const char *path, int flags, ...)
 {
-    OPEN(AT_FDCWD, path);
-    const int fd = NEXT(open)(path, flags, mode);
-    note_open(fd, flags, is_new, absolute(AT_FDCWD, path, place));
-    return fd;
+    OPEN(AT_FDCWD);
 }
 
 int openat(int at, const char *path, int flags, ...)
 {
-    OPEN(at, path);
-    const int fd = NEXT(openat)(at, path, flags, mode);
-    note_open(fd, flags, is_new, absolute(at, path, place));
-    return fd;
+    OPEN(at);
 }
 
 /* ---- content ---- */
@@ -164,12 +217,14 @@ int truncate(const char *path, off_t size)
 {
     char head[HEAD];
     struct stat about;
+    begin();
     const int status = NEXT(truncate)(path, size);
     if (status == 0 && stat(path, &about) == 0) {
         snprintf(head, sizeof head, "size %llu %lld\n", (unsigned long long)about.st_ino,
                  (long long)size);
         put(head, NULL, 0);
     }
+    end();
     return status;
 }
 
@@ -191,7 +246,7 @@ int fdatasync(int fd)
     return note_sync(fd, NEXT(fdatasync)(fd));
 }
 
-/* ---- names ---- */
+/* ---- names: what note_... is given was done behind begin(), which it ends ---- */
 
 static int note_link(int status, int at, const char *to)
 {
@@ -202,16 +257,19 @@ static int note_link(int status, int at, const char *to)
                  absolute(at, to, place));
         put(head, NULL, 0);
     }
+    end();
     return status;
 }
 
 int link(const char *from, const char *to)
 {
+    begin();
     return note_link(NEXT(link)(from, to), AT_FDCWD, to);
 }
 
 int linkat(int from_at, const char *from, int at, const char *to, int flags)
 {
+    begin();
     return note_link(NEXT(linkat)(from_at, from, at, to, flags), at, to);
 }
 
@@ -221,16 +279,19 @@ static int note_rename(int status, int from_at, const char *from, int at, const 
     snprintf(head, sizeof head, "rename %s\t%s\n", absolute(from_at, from, place),
              absolute(at, to, other));
     if (status == 0) put(head, NULL, 0);
+    end();
     return status;
 }
 
 int rename(const char *from, const char *to)
 {
+    begin();
     return note_rename(NEXT(rename)(from, to), AT_FDCWD, from, AT_FDCWD, to);
 }
 
 int renameat(int from_at, const char *from, int at, const char *to)
 {
+    begin();
     return note_rename(NEXT(renameat)(from_at, from, at, to), from_at, from, at, to);
 }
 
@@ -239,28 +300,39 @@ static int note_unlink(int status, int at, const char *path)
     char head[HEAD], place[PATH_MAX];
     snprintf(head, sizeof head, "unlink %s\n", absolute(at, path, place));
     if (status == 0) put(head, NULL, 0);
+    end();
     return status;
 }
 
 int unlink(const char *path)
 {
+    begin();
     return note_unlink(NEXT(unlink)(path), AT_FDCWD, path);
 }
 
 int unlinkat(int at, const char *path, int flags)
 {
+    begin();
     return note_unlink(NEXT(unlinkat)(at, path, flags), at, path);
+}
+
+int rmdir(const char *path)
+{
+    begin();
+    return note_unlink(NEXT(rmdir)(path), AT_FDCWD, path);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
     char head[HEAD], place[PATH_MAX];
     struct stat about;
+    begin();
     const int status = NEXT(mkdir)(path, mode);
     if (status == 0 && stat(path, &about) == 0) {
         snprintf(head, sizeof head, "mkdir %llu %s\n", (unsigned long long)about.st_ino,
                  absolute(AT_FDCWD, path, place));
         put(head, NULL, 0);
     }
+    end();
     return status;
 }

@@ -9,6 +9,7 @@ has_proc || exit 77
 take_day
 folder=$PWD/cuts
 cd "$DROVE_SOURCE_DIR"
+scripts/powercuts --build "$DROVE_BUILD_DIR" --folder "$folder" --self-test
 every=${DROVE_TEST_POWERCUTS_EVERY-12}
 scripts/powercuts --build "$DROVE_BUILD_DIR" --folder "$folder" --every "$every" --first "$DROVE_TEST_DAY"
 # Without fsync something is lost, and found to be.
