@@ -41,6 +41,29 @@ TEST(no_study_begins_among_other_files)
     assert_non_null(strstr(drove_error_text(), "that of a search, found strange with file in it"));
 }
 
+/* A study.json that a process was writing as it was killed: there is no study yet. */
+TEST(half_written_files_are_no_study)
+{
+    static const struct {
+        const char *name;
+        bool is_temporary;
+    } cases[] = {{"study.json.tmp.12.3", true},  {"study.json.tmp.1.45", true},
+                 {"study.json.tmp.12.x", false}, {"study.json.tmp.12.3x", false},
+                 {"study.json.tmp.12.", false},  {"study.json.tmp..3", false},
+                 {"study.json.tmp.x.3", false},  {"study.json.tmp", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char path[64];
+        assert_true(mkdir("half", 0777) == 0 || errno == EEXIST);
+        snprintf(path, sizeof path, "half/%s", cases[i].name);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fclose(file);
+        const drove_status status = drove__study_folder_make("half", "a search");
+        assert_int_equal(remove(path), 0);
+        assert_int_equal(status, cases[i].is_temporary ? DROVE_OK : DROVE_E_EXISTS);
+    }
+}
+
 TEST(differences_are_named)
 {
     char text[128];
