@@ -97,9 +97,9 @@ drove_status drove__ranks_rows(const drove_workers *workers, const drove_tensor 
     return DROVE_OK;
 }
 
-typedef struct parts { /* what rank 0 gets from one rank, and where it goes */
-    drove_tensor *offered;
-    unsigned char *is_wanted;
+typedef struct parts {        /* what rank 0 gets from one rank, and where it goes */
+    drove_tensor *offered;    /* [n_offered], and behind them */
+    unsigned char *is_wanted; /* [n_offered] */
     size_t n_offered, n_bytes;
     char *bytes;
 } parts;
@@ -111,11 +111,11 @@ static drove_status take(const drove_workers *workers, unsigned rank, drove_tens
     size_t room = most - *n;
     uint64_t count;
     DROVE_TRY(carry(workers, DROVE_RECEIVE, rank, &count, sizeof count));
-    p->offered = count <= most ? calloc((size_t)count, sizeof *p->offered) : NULL;
-    p->is_wanted = count <= most ? calloc((size_t)count, 1) : NULL;
-    if (p->offered == NULL || p->is_wanted == NULL)
+    p->offered = count <= most ? calloc((size_t)count, sizeof *p->offered + 1) : NULL;
+    if (p->offered == NULL)
         return drove__fail_nomem("a state in parts", (size_t)count * sizeof *p->offered);
     p->n_offered = (size_t)count;
+    p->is_wanted = (unsigned char *)(p->offered + count);
     DROVE_TRY(carry(workers, DROVE_RECEIVE, rank, p->offered, p->n_offered * sizeof *p->offered));
     for (size_t i = 0; i < p->n_offered; i++) {
         if (!is_sound(&p->offered[i]))
@@ -154,7 +154,6 @@ drove_status drove__ranks_gather(const drove_workers *workers, drove_tensor *ten
         status = take(workers, rank, tensor, n, most, &p);
         list[rank - 1] = p.bytes; /* the last one stays NULL */
         free(p.offered);
-        free(p.is_wanted);
     }
     *memory = list;
     return status;

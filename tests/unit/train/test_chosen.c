@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,6 +141,49 @@ TEST(a_step_moves_the_margin)
     assert_null(strstr(said, "--strategy")); /* nothing was to be chosen of it */
     assert_true(fabs(lr_of_hinge(2.0, 1) * 100.0 / 10.0 - 0.3) < 1e-5);
     assert_true(fabs(lr_of_hinge(1.0, 4) * 25.0 / 10.0 - 0.3) < 1e-5);
+}
+
+/* ---- trials ---- */
+
+/* The summary has the trials in the order of their step sizes, each with its own loss; the choice
+ * is one of them, by one thread.  The schedule lasts as long as the run, be it one epoch. */
+TEST(trials_in_the_summary)
+{
+    const char *options[][2] = {
+        {"model", "mlp:4"}, {"rule", "sgd"}, {"batch", "4"}, {"lr", "auto"}, {"until", "epochs=1"}};
+    drove_result *result = train("synth:logistic?n=20000&d=6", options, 5);
+    json_t *summary = json_loads(drove_result_json(result), 0, NULL);
+    const json_t *trials = json_object_get(json_object_get(summary, "tuning"), "trials");
+    const double chosen = json_number_value(json_object_get(summary, "lr"));
+    double before = 0.0;
+    bool is_there = false;
+    assert_true(json_array_size(trials) > 2);
+    for (size_t i = 0; i < json_array_size(trials); i++) {
+        const json_t *trial = json_array_get(trials, i);
+        const double lr = json_number_value(json_object_get(trial, "lr"));
+        assert_true(lr > before);
+        is_there |= fabs(lr / chosen - 1.0) < 1e-6;
+        before = lr;
+    }
+    assert_true(is_there);
+    assert_non_null(strstr(said, "--schedule cosine:1 "));
+    json_decref(summary);
+    drove_result_destroy(result);
+}
+
+/* A budget of updates so large that its batches cannot be counted is none: the seconds end it.
+ * Five times this number, modulo 2^64, is 4. */
+TEST(more_updates_than_can_be_counted)
+{
+    const char *options[][2] = {{"model", "logistic"},
+                                {"lr", "0.01"},
+                                {"threads", "5"},
+                                {"strategy", "sync"},
+                                {"until", "updates=3689348814741910324,seconds=0.2"}};
+    drove_result *result = train("synth:logistic?n=200&d=4", options, 5);
+    assert_int_equal(drove_result_outcome(result), DROVE_FINISHED);
+    assert_true(figure(result, "updates") > 10);
+    drove_result_destroy(result);
 }
 
 /* ---- targets far from 0 ---- */

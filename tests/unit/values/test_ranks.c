@@ -26,6 +26,10 @@ typedef struct rank {
     char agreed_text[DROVE_ERROR_TEXT_SIZE], compared_text[DROVE_ERROR_TEXT_SIZE];
     char first[DROVE_TEXT_SIZE], name[2][96];
     drove_score sum;
+    float own[2], same; /* in tensors "own.RANK" and "same" */
+    drove_tensor tensor[8];
+    size_t n_tensors;
+    void **memory;
 } rank;
 
 static rank all[RANKS];
@@ -53,6 +57,9 @@ FIXTURE(make_all)
         all[i].workers.ranks = (drove_ranks){.n = RANKS, .rank = i, .n_local = RANKS};
         all[i].sum = (drove_score){.loss = 1 << i, .weight = 10 << i};
         strcpy(all[i].workers.plan.spec, "sync");
+        all[i].own[0] = (float)i;
+        all[i].own[1] = (float)(10 * i);
+        all[i].same = (float)i;
         snprintf(all[i].first, sizeof all[i].first, "folder of rank %u", i);
         assert_int_equal(drovek_select(&all[i].workers.kernels, 0, NULL), DROVE_OK);
     }
@@ -61,6 +68,10 @@ FIXTURE(make_all)
 
 FIXTURE(free_all)
 {
+    for (unsigned i = 0; i < RANKS; i++) {
+        for (void **block = all[i].memory; block != NULL && *block != NULL; block++) free(*block);
+        free(all[i].memory);
+    }
     drove__model_destroy(model);
     drove_data_destroy(data);
     drove_data_destroy(test);
@@ -86,6 +97,12 @@ static void *run_rank(void *context)
     if (r->compared != DROVE_OK) drove__error_copy(r->compared_text);
     (void)drove__ranks_first_text(w, r->first);
     (void)drove__ranks_add(w, &r->sum);
+    r->tensor[0] = (drove_tensor){
+        .type = DROVE_T_F32, .rank = 1, .shape = {1}, .name = "same", .bytes = &r->same};
+    r->tensor[1] = (drove_tensor){.type = DROVE_T_F32, .rank = 1, .shape = {2}, .bytes = r->own};
+    snprintf(r->tensor[1].name, sizeof r->tensor[1].name, "own.%u", w->ranks.rank);
+    r->n_tensors = 2;
+    (void)drove__ranks_gather(w, r->tensor, &r->n_tensors, 8, &r->memory);
     for (unsigned i = 0; i < 2; i++) drove__ranks_name(w, 1 + i, r->name[i], sizeof r->name[i]);
     w->transport->ops->destroy(w->transport);
     r->wire->ops->fini(r->wire);
@@ -114,6 +131,24 @@ TEST_WITH(ranks_that_are_alike, make_all, free_all)
         assert_true(all[i].sum.loss == 7 && all[i].sum.weight == 70);
         assert_string_equal(all[i].name[0], "rank 1 (host1)");
         assert_string_equal(all[i].name[1], "rank 2 (host2)");
+    }
+}
+
+/* Rank 0 gets the tensors that it has not; of those that it has, its own stay. */
+TEST_WITH(tensors_of_all, make_all, free_all)
+{
+    run_all();
+    assert_int_equal(all[0].n_tensors, 4);
+    assert_int_equal(all[1].n_tensors, 2);
+    assert_ptr_equal(all[0].tensor[0].bytes, &all[0].same);
+    for (unsigned i = 0; i < RANKS; i++) {
+        char name[16];
+        float found[2];
+        const drove_tensor *t = &all[0].tensor[1 + i];
+        snprintf(name, sizeof name, "own.%u", i);
+        assert_string_equal(t->name, name);
+        memcpy(found, t->bytes, sizeof found);
+        assert_true(found[0] == (float)i && found[1] == (float)(10 * i));
     }
 }
 
