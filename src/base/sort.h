@@ -1,4 +1,4 @@
-/* base/sort.h - numbers in ascending order. */
+/* base/sort.h - numbers and texts in ascending order. */
 #ifndef DROVE_BASE_SORT_H
 #define DROVE_BASE_SORT_H
 
@@ -6,5 +6,9 @@
 
 /* Sorts x[n]; none is NaN. */
 void drove__sort(double *x, size_t n);
+
+/* For qsort: of uint32_t; of char *, by their bytes. */
+int drove__compare_u32(const void *a, const void *b);
+int drove__compare_texts(const void *a, const void *b);
 
 #endif

@@ -50,41 +50,6 @@ static drove_status read_head(const drove_table_options *opt, char **head, size_
     return status;
 }
 
-/* The names of an open table, a line each. */
-static drove_status join_names(const drove_table *t, char **out)
-{
-    size_t size = 1, n = 0;
-    for (size_t i = 0; i < t->n_columns; i++) size += strlen(t->name[i]) + 1;
-    char *text = malloc(size);
-    if (text == NULL) return drove__fail_nomem("columns", size);
-    for (size_t i = 0; i < t->n_columns; i++) {
-        n += (size_t)(stpcpy(text + n, t->name[i]) - (text + n));
-        text[n++] = '\n';
-    }
-    text[n] = '\0';
-    *out = text;
-    return DROVE_OK;
-}
-
-static drove_status list_columns(const drove_spec *spec, char **out)
-{
-    drove_table_options opt;
-    drove_table t = {0};
-    drove_piece piece = {.first_line = 1};
-    char *head = NULL;
-    DROVE_TRY(drove__table_read_options(spec, &opt));
-    drove_status status = read_head(&opt, &head, &piece.n);
-    if (status == DROVE_OK) {
-        piece.text = head;
-        opt.written.piece = &piece;
-        status = drove__table_open(opt.path, &opt.written, opt.header, NULL, 0, &t);
-        if (status == DROVE_OK) status = join_names(&t, out);
-        drove__table_fini(&t);
-    }
-    free(head);
-    return status;
-}
-
 drove_status drove_data_list_columns(const char *spec, char **out)
 {
     DROVE_GIVEN(spec);
@@ -92,15 +57,42 @@ drove_status drove_data_list_columns(const char *spec, char **out)
     DROVE_IN_C_LOCALE;
     drove_spec parsed = {0};
     const drove_format_ops *format;
+    drove_table_options opt;
+    drove_table t = {0};
+    drove_piece piece = {.first_line = 1};
+    char *head = NULL;
     *out = NULL;
     drove_status status = drove__format_parse(spec, &parsed, &format);
     if (status != DROVE_OK) goto end;
-    if (strcmp(format->name, "table") != 0 &&
-        (status = drove__fail(DROVE_E_ARG, "%s: expected a table, whose columns have names",
-                              format->name)) != DROVE_OK)
+    if (strcmp(format->name, "table") != 0) {
+        status = drove__fail(DROVE_E_ARG, "%s: expected a table, whose columns have names",
+                             format->name);
         goto end;
-    status = list_columns(&parsed, out);
+    }
+    if ((status = drove__table_read_options(&parsed, &opt)) != DROVE_OK) goto end;
+    if ((status = read_head(&opt, &head, &piece.n)) != DROVE_OK) goto end;
+    piece.text = head;
+    opt.written.piece = &piece;
+    status = drove__table_open(opt.path, &opt.written, opt.header, NULL, 0, &t);
+    if (status != DROVE_OK) goto end;
+
+    /* The names, a line each. */
+    size_t size = 1, n = 0;
+    for (size_t i = 0; i < t.n_columns; i++) size += strlen(t.name[i]) + 1;
+    char *text = malloc(size);
+    if (text == NULL) {
+        status = drove__fail_nomem("columns", size);
+        goto end;
+    }
+    for (size_t i = 0; i < t.n_columns; i++) {
+        n += (size_t)(stpcpy(text + n, t.name[i]) - (text + n));
+        text[n++] = '\n';
+    }
+    text[n] = '\0';
+    *out = text;
 end:
+    drove__table_fini(&t);
+    free(head);
     drove__spec_fini(&parsed);
     return status;
 }

@@ -60,24 +60,6 @@ static drove_status fail_count(uint64_t number, const char *what, size_t expecte
                        (unsigned long long)number, expected, what, found);
 }
 
-/* Classes and labels are written by number, so each number has to mean the same in all batches. */
-static drove_status check_names(const drove_storage *all, const drove_storage *s, uint64_t number)
-{
-    const size_t n_all = drove__storage_n_names(all), n_s = drove__storage_n_names(s);
-    const bool has_names = all->class_name != NULL;
-    if ((s->class_name != NULL) != has_names)
-        return fail_kind(number, has_names ? "names of the classes" : "classes without names",
-                         has_names ? "none" : "some");
-    for (size_t i = 0; has_names && i < n_all && i < n_s; i++) {
-        if (strcmp(s->class_name[i], all->class_name[i]) == 0) continue;
-        return drove__fail(DROVE_E_SHAPE,
-                           "batch %llu: class %zu: expected \"%s\" as in the batches before, "
-                           "found \"%s\"",
-                           (unsigned long long)number, i, all->class_name[i], s->class_name[i]);
-    }
-    return DROVE_OK;
-}
-
 /* The file has one layout for all of its rows. */
 static drove_status check(const writing *w, const drove_storage *s, uint64_t number)
 {
@@ -95,26 +77,23 @@ static drove_status check(const writing *w, const drove_storage *s, uint64_t num
                           drove__storage_n_values(s));
     if (s->y_kind == DROVE_Y_LABELS && s->n_classes != all->n_classes)
         return fail_count(number, "labels", all->n_classes, s->n_classes);
-    DROVE_TRY(check_names(all, s, number));
+    /* Classes and labels are written by number, so each number has to mean the same in all
+     * batches. */
+    const size_t n_all = drove__storage_n_names(all), n_s = drove__storage_n_names(s);
+    const bool has_names = all->class_name != NULL;
+    if ((s->class_name != NULL) != has_names)
+        return fail_kind(number, has_names ? "names of the classes" : "classes without names",
+                         has_names ? "none" : "some");
+    for (size_t i = 0; has_names && i < n_all && i < n_s; i++) {
+        if (strcmp(s->class_name[i], all->class_name[i]) == 0) continue;
+        return drove__fail(DROVE_E_SHAPE,
+                           "batch %llu: class %zu: expected \"%s\" as in the batches before, "
+                           "found \"%s\"",
+                           (unsigned long long)number, i, all->class_name[i], s->class_name[i]);
+    }
     if ((s->weight != NULL) != w->has_weights)
         return fail_kind(number, w->has_weights ? "weights" : "no weights",
                          w->has_weights ? "none" : "some");
-    return DROVE_OK;
-}
-
-/* The most classes, and their names, count. */
-static drove_status describe(writing *w, const drove_storage *s)
-{
-    drove_storage *shape;
-    if (w->shape != NULL && s->n_classes <= w->shape->n_classes) return DROVE_OK;
-    DROVE_TRY(drove__storage_create(&shape));
-    const drove_status status = drove__storage_describe(s, shape);
-    if (status != DROVE_OK) {
-        drove__storage_release(shape);
-        return status;
-    }
-    drove__storage_release(w->shape);
-    w->shape = shape;
     return DROVE_OK;
 }
 
@@ -124,20 +103,21 @@ static drove_status append(writing *w, drove_storage *s, uint64_t number)
     if (w->shape != NULL) DROVE_TRY(check(w, s, number));
     if (w->shape != NULL) DROVE_TRY(drove__origin_match(w->shape, s, true));
     else w->has_weights = s->weight != NULL;
-    DROVE_TRY(describe(w, s));
+    /* The most classes, and their names, count. */
+    if (w->shape == NULL || s->n_classes > w->shape->n_classes) {
+        drove_storage *shape;
+        DROVE_TRY(drove__storage_create(&shape));
+        const drove_status status = drove__storage_describe(s, shape);
+        if (status != DROVE_OK) {
+            drove__storage_release(shape);
+            return status;
+        }
+        drove__storage_release(w->shape);
+        w->shape = shape;
+    }
     DROVE_TRY(drove__rows_append(w->writer, &view, NULL, NULL));
     w->n_rows += s->n_rows;
     return DROVE_OK;
-}
-
-static drove_status read_rows(const drove_arrays *rows, drove_storage **out)
-{
-    drove_spec spec;
-    const drove_format_ops *format;
-    DROVE_TRY(drove__format_parse(drove_arrays_name(rows), &spec, &format));
-    const drove_status status = format->read(&spec, 0, NULL, out);
-    drove__spec_fini(&spec);
-    return status;
 }
 
 static drove_status write_all(writing *w, const drove_batch_source *source, drove_arrays *rows)
@@ -147,8 +127,13 @@ static drove_status write_all(writing *w, const drove_batch_source *source, drov
         bool is_over;
         DROVE_TRY(drove__delivered_next(source, number, rows, &is_over, &w->class_number));
         if (is_over) return DROVE_OK;
-        DROVE_TRY(read_rows(rows, &s));
-        const drove_status status = append(w, s, number);
+        drove_spec spec;
+        const drove_format_ops *format;
+        DROVE_TRY(drove__format_parse(drove_arrays_name(rows), &spec, &format));
+        drove_status status = format->read(&spec, 0, NULL, &s);
+        drove__spec_fini(&spec);
+        DROVE_TRY(status);
+        status = append(w, s, number);
         drove__storage_release(s);
         DROVE_TRY(status);
     }

@@ -39,8 +39,17 @@ const drove_format_ops *const drove__formats[] = {
 
 enum { NAME_SIZE = 64 };
 
-static drove_status fail_unknown(const char *name)
+drove_status drove__format_find(const drove_spec *spec, const drove_format_ops **out)
 {
+    char name[NAME_SIZE];
+    bool is_synth = strcmp(spec->name, "synth") == 0;
+    snprintf(name, sizeof name, "%.30s%s%.30s", spec->name, is_synth ? ":" : "",
+             is_synth && spec->n_args > 0 ? spec->arg[0] : "");
+    for (size_t i = 0; drove__formats[i] != NULL; i++) {
+        if (strcmp(drove__formats[i]->name, name) != 0) continue;
+        *out = drove__formats[i];
+        return DROVE_OK;
+    }
     const char *names[DROVE_COUNT(drove__formats)];
     size_t n = 0;
     for (; drove__formats[n] != NULL; n++) names[n] = drove__formats[n]->name;
@@ -64,20 +73,6 @@ static drove_status fail_unknown(const char *name)
                        "data: expected a file that exists or a format of `drove list data`, found "
                        "\"%s\"",
                        name);
-}
-
-drove_status drove__format_find(const drove_spec *spec, const drove_format_ops **out)
-{
-    char name[NAME_SIZE];
-    bool is_synth = strcmp(spec->name, "synth") == 0;
-    snprintf(name, sizeof name, "%.30s%s%.30s", spec->name, is_synth ? ":" : "",
-             is_synth && spec->n_args > 0 ? spec->arg[0] : "");
-    for (size_t i = 0; drove__formats[i] != NULL; i++) {
-        if (strcmp(drove__formats[i]->name, name) != 0) continue;
-        *out = drove__formats[i];
-        return DROVE_OK;
-    }
-    return fail_unknown(name);
 }
 
 drove_status drove__format_check(const drove_format_ops *format, const drove_spec *spec)

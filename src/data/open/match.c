@@ -7,6 +7,7 @@
 #include "table/cell.h"
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,20 +73,6 @@ static class_name make_name(const drove_storage *s, size_t class,
     return out;
 }
 
-/* The names of train's classes, sorted; without texts that are plain class numbers.  free() it. */
-static class_name *sort_names(const drove_storage *train)
-{
-    char number[DROVE_CLASS_TEXT_SIZE];
-    class_name *names = drove__grow(NULL, train->n_classes, sizeof *names);
-    if (names == NULL) return NULL;
-    for (size_t i = 0; i < train->n_classes; i++) {
-        names[i] = make_name(train, i, number);
-        if (names[i].text == number) names[i].text = "";
-    }
-    qsort(names, train->n_classes, sizeof *names, compare_names);
-    return names;
-}
-
 /* Class of a truth value, such as True where the training data have TRUE and FALSE, or NO_CLASS. */
 static uint32_t find_truth(const drove_storage *train, const char *text)
 {
@@ -107,8 +94,14 @@ static drove_status map_classes(const drove_storage *train, const drove_storage 
                                 uint32_t *mapping)
 {
     char number[DROVE_CLASS_TEXT_SIZE];
-    class_name *names = sort_names(train);
+    class_name *names = drove__grow(NULL, train->n_classes, sizeof *names);
     if (names == NULL) return drove__fail_nomem("classes", train->n_classes * sizeof *names);
+    /* The names of train's classes, sorted; without texts that are plain class numbers. */
+    for (size_t i = 0; i < train->n_classes; i++) {
+        names[i] = make_name(train, i, number);
+        if (names[i].text == number) names[i].text = "";
+    }
+    qsort(names, train->n_classes, sizeof *names, compare_names);
     for (size_t c = 0; c < test->n_classes; c++) {
         class_name wanted = make_name(test, c, number);
         const class_name *found =
@@ -144,12 +137,6 @@ static drove_status renumber_classes(const drove_storage *train, drove_storage *
     return DROVE_OK;
 }
 
-static int compare_labels(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static drove_status renumber_labels(const drove_storage *train, drove_storage *test,
                                     const uint32_t *mapping)
 {
@@ -160,7 +147,7 @@ static drove_status renumber_labels(const drove_storage *train, drove_storage *t
                 return fail_class(train, test, row, test->label[k]);
             test->label[k] = mapping[test->label[k]];
         }
-        if (n > 1) qsort(test->label + first, n, sizeof *test->label, compare_labels);
+        if (n > 1) qsort(test->label + first, n, sizeof *test->label, drove__compare_u32);
     }
     return DROVE_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/locale.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "data/common.h"
 #include "data/open/formats.h"
 #include "data/export.h"
@@ -118,12 +119,6 @@ static drove_status create_view(drove_storage *storage, drove_data **out)
     return DROVE_OK;
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Which rows of a shuffle by the seed are held out: [first, end). */
 typedef struct held_rows {
     size_t first, end;
@@ -148,32 +143,14 @@ static drove_status draw_rows(size_t n, held_rows held, uint64_t seed, uint32_t 
     memcpy(test, all + held.first, n_test * sizeof *all);
     memcpy(train, all, held.first * sizeof *all);
     memcpy(train + held.first, all + held.end, (n - held.end) * sizeof *all);
-    qsort(test, n_test, sizeof *test, compare_rows);
-    qsort(train, n - n_test, sizeof *train, compare_rows);
+    qsort(test, n_test, sizeof *test, drove__compare_u32);
+    qsort(train, n - n_test, sizeof *train, drove__compare_u32);
     free(all);
     return DROVE_OK;
 }
 
-/* ?fold=I/K: the I-th of K parts that differ by one row at most. */
-static drove_status find_fold(const char *text, size_t n, held_rows *out)
-{
-    char part[24];
-    uint64_t i, k;
-    const size_t n_part = strcspn(text, "/");
-    if (text[n_part] != '/' || n_part >= sizeof part)
-        return drove__fail(DROVE_E_ARG, "fold: expected I/K, such as 1/5, found \"%.80s\"", text);
-    memcpy(part, text, n_part);
-    part[n_part] = '\0';
-    DROVE_TRY(drove__parse_u64("fold: parts", text + n_part + 1, 2, UINT32_MAX, &k));
-    DROVE_TRY(drove__parse_u64("fold: number", part, 1, k, &i));
-    if (k > n)
-        return drove__fail(DROVE_E_SHAPE, "fold: expected at least %llu rows, found %zu",
-                           (unsigned long long)k, n);
-    *out = (held_rows){.first = (size_t)(n * (i - 1) / k), .end = (size_t)(n * i / k)};
-    return DROVE_OK;
-}
-
-/* ?split=FRACTION, or SPLIT_DEFAULT: so much of it, but neither none nor all. */
+/* ?fold=I/K: the I-th of K parts that differ by one row at most; ?split=FRACTION, or SPLIT_DEFAULT:
+ * so much of it, but neither none nor all. */
 static drove_status find_held(const source *from, size_t n, held_rows *out)
 {
     const drove_common_options *common = &from->common;
@@ -181,7 +158,23 @@ static drove_status find_held(const source *from, size_t n, held_rows *out)
     if (n < 2) return drove__fail(DROVE_E_SHAPE, "split: expected at least 2 rows, found %zu", n);
     if (common->fold != NULL && common->split > 0)
         return drove__fail(DROVE_E_ARG, "%s: expected split or fold, found both", from->spec.name);
-    if (common->fold != NULL) return find_fold(common->fold, n, out);
+    if (common->fold != NULL) {
+        char part[24];
+        uint64_t i, k;
+        const size_t n_part = strcspn(common->fold, "/");
+        if (common->fold[n_part] != '/' || n_part >= sizeof part)
+            return drove__fail(DROVE_E_ARG, "fold: expected I/K, such as 1/5, found \"%.80s\"",
+                               common->fold);
+        memcpy(part, common->fold, n_part);
+        part[n_part] = '\0';
+        DROVE_TRY(drove__parse_u64("fold: parts", common->fold + n_part + 1, 2, UINT32_MAX, &k));
+        DROVE_TRY(drove__parse_u64("fold: number", part, 1, k, &i));
+        if (k > n)
+            return drove__fail(DROVE_E_SHAPE, "fold: expected at least %llu rows, found %zu",
+                               (unsigned long long)k, n);
+        *out = (held_rows){.first = (size_t)(n * (i - 1) / k), .end = (size_t)(n * i / k)};
+        return DROVE_OK;
+    }
     *out = (held_rows){.end = (size_t)llround(fraction * (double)n)};
     if (out->end < 1) out->end = 1;
     if (out->end > n - 1) out->end = n - 1;
@@ -239,31 +232,6 @@ static void add_key(source *from, const char *key, const char *value)
     drove__spec_add(&from->spec, from->format->keys, key, value);
 }
 
-/* Images of other sizes become as large as those of the training data. */
-static void add_shape(source *from, const drove_storage *like)
-{
-    snprintf(from->size, sizeof from->size, "%zux%zu", like->height, like->width);
-    snprintf(from->channels, sizeof from->channels, "%zu", like->channels);
-    add_key(from, "size", from->size);
-    add_key(from, "channels", from->channels);
-}
-
-/* Rows made from a table, which must be encoded as the training data are. */
-static drove_status read_rows_like(const source *from, const drove_storage *like,
-                                   drove_storage **out)
-{
-    DROVE_TRY(from->format->read(&from->spec, from->is_test, NULL, out));
-    if ((*out)->schema != NULL && drove__schema_equal(like->schema, (*out)->schema))
-        return DROVE_OK;
-    drove__storage_release(*out);
-    *out = NULL;
-    return drove__fail(DROVE_E_SHAPE,
-                       "%s: expected rows of a table with the columns, categories and fill values "
-                       "of the training data, found others (the table itself is matched by the "
-                       "names of its columns)",
-                       from->spec.arg[0]);
-}
-
 /* Reads test data with the properties found in the training data. */
 static drove_status read_test(source *from, const drove_data *train, bool use_labels,
                               drove_storage **out)
@@ -282,10 +250,29 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
     if (use_labels) add_key(from, "target", drove__target_name(s->y_kind));
     else if (from->format->reads_unlabelled) add_key(from, "label", "none");
     if (s->index_base >= 0) add_key(from, "base", s->index_base == 0 ? "0" : "1");
-    if (from->format->resizes && s->channels > 0) add_shape(from, s);
+    if (from->format->resizes && s->channels > 0) {
+        /* Images of other sizes become as large as those of the training data. */
+        snprintf(from->size, sizeof from->size, "%zux%zu", s->height, s->width);
+        snprintf(from->channels, sizeof from->channels, "%zu", s->channels);
+        add_key(from, "size", from->size);
+        add_key(from, "channels", from->channels);
+    }
     if (s->schema != NULL && from->format->read_like != NULL)
         return from->format->read_like(&from->spec, s, use_labels, out);
-    if (s->schema != NULL && from->format->holds_all) return read_rows_like(from, s, out);
+    if (s->schema != NULL && from->format->holds_all) {
+        /* Rows made from a table, which must be encoded as the training data are. */
+        DROVE_TRY(from->format->read(&from->spec, from->is_test, NULL, out));
+        if ((*out)->schema != NULL && drove__schema_equal(s->schema, (*out)->schema))
+            return DROVE_OK;
+        drove__storage_release(*out);
+        *out = NULL;
+        return drove__fail(
+            DROVE_E_SHAPE,
+            "%s: expected rows of a table with the columns, categories and fill values "
+            "of the training data, found others (the table itself is matched by the "
+            "names of its columns)",
+            from->spec.arg[0]);
+    }
     if (s->schema != NULL)
         return drove__fail(DROVE_E_SHAPE,
                            "%s: expected a table, like the training data, so that columns can be "
@@ -298,19 +285,6 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
             "no names (csv:FILE for a table of numbers)",
             from->spec.name);
     return from->format->read(&from->spec, from->is_test, NULL, out);
-}
-
-/* The rows of classes that the training data have. */
-static drove_status leave_out_unseen(drove_data *test)
-{
-    const drove_storage *s = test->storage;
-    if (s->is_unseen == NULL) return DROVE_OK;
-    test->row = drove__grow(NULL, s->n_rows, sizeof *test->row);
-    if (test->row == NULL) return drove__fail_nomem("rows", s->n_rows * sizeof *test->row);
-    test->n_rows = 0;
-    for (size_t row = 0; row < s->n_rows; row++)
-        if (!s->is_unseen[row]) test->row[test->n_rows++] = (uint32_t)row;
-    return DROVE_OK;
 }
 
 static drove_status open_test(source *from, const drove_data *train, bool use_labels,
@@ -327,9 +301,18 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
         return drove__fail_in(status, "%s", spec->n_args > 0 ? spec->arg[0] : spec->name);
     }
     DROVE_TRY(create_view(storage, &test));
-    status = leave_out_unseen(test);
+    /* The rows of classes that the training data have. */
+    if (storage->is_unseen != NULL) {
+        test->row = drove__grow(NULL, storage->n_rows, sizeof *test->row);
+        if (test->row == NULL) {
+            status = drove__fail_nomem("rows", storage->n_rows * sizeof *test->row);
+            goto end;
+        }
+        test->n_rows = 0;
+        for (size_t row = 0; row < storage->n_rows; row++)
+            if (!storage->is_unseen[row]) test->row[test->n_rows++] = (uint32_t)row;
+    }
     /* Test data get the augmentation of the training data; their spec may repeat it. */
-    if (status != DROVE_OK) goto end;
     drove_augment own;
     test->augment = train->augment;
     if (!drove__augment_is_asked(&from->common.augment)) goto end;
@@ -351,18 +334,13 @@ end:
     return DROVE_OK;
 }
 
-static bool has_own_test(const source *from)
-{
-    const drove_format_ops *f = from->format;
-    return f->has_test && (f->finds_test == NULL || f->finds_test(&from->spec));
-}
-
 /* Whether `test` names rows of the training file itself. */
 static bool splits(const source *from, const char *test)
 {
     if (test == NULL || strcmp(test, "split") != 0) return false;
-    bool is_asked = from->common.split > 0 || from->common.fold != NULL;
-    return is_asked || from->is_test || !has_own_test(from);
+    if (from->common.split > 0 || from->common.fold != NULL || from->is_test) return true;
+    const drove_format_ops *f = from->format;
+    return !f->has_test || (f->finds_test != NULL && !f->finds_test(&from->spec));
 }
 
 /* Opens the held-out part that `test` names; a split removes its rows from train. */
@@ -468,16 +446,6 @@ static drove_status set_origin(drove_data *data, const char *spec, drove_rows_of
     return data->spec != NULL ? DROVE_OK : drove__fail_nomem("data set", strlen(spec));
 }
 
-static drove_status set_origins(const char *spec, const char *test, uint64_t seed,
-                                drove_data *train, drove_data *held_out)
-{
-    bool is_split = test != NULL && strcmp(test, "split") == 0;
-    DROVE_TRY(set_origin(train, spec, is_split ? DROVE_ROWS_TRAIN : DROVE_ROWS_ALL, seed));
-    if (held_out == NULL) return DROVE_OK;
-    return set_origin(held_out, is_split ? spec : test, is_split ? DROVE_ROWS_TEST : DROVE_ROWS_ALL,
-                      seed);
-}
-
 drove_status drove_data_open(const char *spec, const char *test, uint64_t seed,
                              drove_data **train_out, drove_data **test_out)
 {
@@ -518,8 +486,13 @@ drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t
     *n_rows_whole = train->n_rows;
     status = drove__shard_is_part(shard) ? keep_shard(&from, shard, &train, &held_out) : DROVE_OK;
 end:
-    if (status == DROVE_OK && !drove__shard_is_part(shard))
-        status = set_origins(spec, test, seed, train, held_out);
+    if (status == DROVE_OK && !drove__shard_is_part(shard)) {
+        const bool is_split = test != NULL && strcmp(test, "split") == 0;
+        status = set_origin(train, spec, is_split ? DROVE_ROWS_TRAIN : DROVE_ROWS_ALL, seed);
+        if (status == DROVE_OK && held_out != NULL)
+            status = set_origin(held_out, is_split ? spec : test,
+                                is_split ? DROVE_ROWS_TEST : DROVE_ROWS_ALL, seed);
+    }
     drove__spec_fini(&from.spec);
     if (status != DROVE_OK) {
         drove_data_destroy(train);
@@ -600,32 +573,29 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
     DROVE_IN_C_LOCALE;
     source target;
     drove_status status = parse_source(to, &target);
-    if (status == DROVE_OK && target.format->write == NULL) {
+    if (status != DROVE_OK) goto end;
+    const drove_format_ops *f = target.format;
+    if (f->write == NULL)
         status = drove__fail(DROVE_E_UNSUPPORTED,
                              "%s: data cannot be written in this format; expected libsvm, csv, "
                              "npy, idx, quant or rows",
-                             target.format->name);
-    }
-    if (status == DROVE_OK && data->storage->weight != NULL && !target.format->holds_all) {
+                             f->name);
+    else if (data->storage->weight != NULL && !f->holds_all)
         status = drove__fail(DROVE_E_UNSUPPORTED, "no format holds weights: expected data to be "
                                                   "converted without ?weights=");
-    }
-    if (status == DROVE_OK && drove__storage_n_values(data->storage) > 1 &&
-        !target.format->holds_all) {
+    else if (drove__storage_n_values(data->storage) > 1 && !f->holds_all)
         status = drove__fail(DROVE_E_UNSUPPORTED,
                              "no format but a table holds several values of an example");
-    }
-    if (status == DROVE_OK &&
-        (drove__augment_is_asked(&target.common.augment) || drove__augment_is_on(&data->augment))) {
+    else if (drove__augment_is_asked(&target.common.augment) ||
+             drove__augment_is_on(&data->augment))
         status =
             drove__fail(DROVE_E_ARG,
                         "crop, pad and mirror apply when a model loads images; expected data to "
                         "be converted, and their new file, without them");
-    }
-    const bool holds_doubles = target.format->holds_all || strcmp(target.format->name, "csv") == 0;
-    if (status == DROVE_OK && !holds_doubles)
-        status = drove__export_check_origin(data, target.format->name);
-    if (status == DROVE_OK) status = target.format->write(data, &target.spec);
+    else if (!f->holds_all && strcmp(f->name, "csv") != 0) /* those hold doubles */
+        status = drove__export_check_origin(data, f->name);
+    if (status == DROVE_OK) status = f->write(data, &target.spec);
+end:
     drove__spec_fini(&target.spec);
     return status;
 }

@@ -57,23 +57,17 @@ static bool ends_with(const char *text, size_t n, const char *ending)
     return true;
 }
 
-/* Without the ending of a compression. */
-static size_t strip_compression(const char *path, size_t n)
-{
-    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
-    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
-        if (ends_with(path, n, endings[i])) return n - strlen(endings[i]);
-    }
-    return n;
-}
-
 /* The ending of a text with rows, also with that of a compression behind it. */
 static bool has_table_ending(const char *path, size_t n)
 {
     static const char *const endings[] = {".csv", ".tsv",  ".tab",    ".psv",     ".txt",
                                           ".dat", ".data", ".arff",   ".jsonl",   ".ndjson",
                                           ".svm", ".vw",   ".libsvm", ".svmlight"};
-    n = strip_compression(path, n);
+    static const char *const compressions[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
+    size_t n_stripped = 0;
+    for (size_t i = 0; i < DROVE_COUNT(compressions) && n_stripped == 0; i++)
+        if (ends_with(path, n, compressions[i])) n_stripped = strlen(compressions[i]);
+    n -= n_stripped;
     for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
         if (ends_with(path, n, endings[i])) return true;
     }
@@ -236,27 +230,6 @@ enum { HEAD_BYTES = 1 << 16, TAR_MAGIC = 257 /* where a tar archive says so */ }
 /* Text that is not read. */
 typedef enum foreign_text { NOT_FOREIGN, NAMED, LIBFFM, SIZES } foreign_text;
 
-static drove_status fail_foreign(foreign_text foreign, const char *path)
-{
-    if (foreign == NAMED)
-        return drove__fail(DROVE_E_DATA,
-                           "%s: expected a table or LIBSVM, found lines of SVMlight whose features "
-                           "have names (sed -E 's/^([^ ]+) /\\1 | /' '%s' > '%s.vw' writes Vowpal "
-                           "Wabbit's text, which is read)",
-                           path, path, path);
-    if (foreign == SIZES)
-        return drove__fail(DROVE_E_DATA,
-                           "%s: expected a table or LIBSVM, found LIBSVM below a line of its sizes "
-                           "(tail -n +2 '%s' > '%s.libsvm' leaves that line out)",
-                           path, path, path);
-    return drove__fail(
-        DROVE_E_DATA,
-        "%s: expected a table or LIBSVM, found LIBFFM, whose pairs have a field (sed "
-        "-E 's/ [0-9]+:([0-9]+:)/ \\1/g' '%s' > '%s.libsvm' writes LIBSVM, without "
-        "fields)",
-        path, path, path);
-}
-
 /* The format of text, by the first line that has more than labels.  head: [n + 1]; is_cut: more
  * follows. */
 static const char *format_of_text(char *head, size_t n, bool is_cut, foreign_text *foreign)
@@ -328,20 +301,24 @@ static drove_status format_of_content(const char *path, const char **out)
     }
     drove__reader_close(reader);
     free(head);
-    if (foreign != NOT_FOREIGN) return fail_foreign(foreign, path);
-    return drove_status_exit(status) == 1 ? status : DROVE_OK;
-}
-
-/* A folder with MNIST's files, or of images. */
-static const char *format_of_folder(const char *path)
-{
-    static const char *const files[] = {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"};
-    for (size_t i = 0; i < DROVE_COUNT(files); i++) {
-        char file[PATH_MAX];
-        int n = snprintf(file, sizeof file, "%s/%s", path, files[i]);
-        if (n > 0 && (size_t)n < sizeof file && access(file, F_OK) == 0) return "mnist";
-    }
-    return "images";
+    if (foreign == NOT_FOREIGN) return drove_status_exit(status) == 1 ? status : DROVE_OK;
+    if (foreign == NAMED)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected a table or LIBSVM, found lines of SVMlight whose features "
+                           "have names (sed -E 's/^([^ ]+) /\\1 | /' '%s' > '%s.vw' writes Vowpal "
+                           "Wabbit's text, which is read)",
+                           path, path, path);
+    if (foreign == SIZES)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: expected a table or LIBSVM, found LIBSVM below a line of its sizes "
+                           "(tail -n +2 '%s' > '%s.libsvm' leaves that line out)",
+                           path, path, path);
+    return drove__fail(
+        DROVE_E_DATA,
+        "%s: expected a table or LIBSVM, found LIBFFM, whose pairs have a field (sed "
+        "-E 's/ [0-9]+:([0-9]+:)/ \\1/g' '%s' > '%s.libsvm' writes LIBSVM, without "
+        "fields)",
+        path, path, path);
 }
 
 /* The format of a path; NULL: the text is no path.  Errors: of format_of_content. */
@@ -352,7 +329,16 @@ static drove_status format_of_path(const char *path, bool is_named, const char *
     *out = strcmp(path, "-") == 0 ? "table" : NULL;
     if (*out != NULL || n == 0 || is_named) return DROVE_OK;
     if (is_folder(path)) {
-        *out = has_table_ending(path, n) ? "table" : format_of_folder(path);
+        /* a folder with MNIST's files, or of images */
+        static const char *const files[] = {"train-images-idx3-ubyte",
+                                            "train-images-idx3-ubyte.gz"};
+        *out = has_table_ending(path, n) ? "table" : "images";
+        for (size_t i = 0; strcmp(*out, "images") == 0 && i < DROVE_COUNT(files); i++) {
+            char file[PATH_MAX];
+            int n_file = snprintf(file, sizeof file, "%s/%s", path, files[i]);
+            if (n_file > 0 && (size_t)n_file < sizeof file && access(file, F_OK) == 0)
+                *out = "mnist";
+        }
         return DROVE_OK;
     }
     *out = format_of_ending(path, n);

@@ -112,20 +112,16 @@ static size_t find_cut(const reading *r, const char *text, size_t n)
     return cut;
 }
 
-static drove_status make_room(reading *r, size_t wanted)
-{
-    if (wanted <= r->capacity) return DROVE_OK;
-    char *text = drove__grow(r->text, wanted, 1);
-    if (text == NULL) return drove__fail_nomem("a piece of a file", wanted);
-    r->text = text;
-    r->capacity = wanted;
-    return DROVE_OK;
-}
-
 /* Until `wanted` bytes are there behind the head, or the file ends. */
 static drove_status fill(reading *r, size_t wanted)
 {
-    DROVE_TRY(make_room(r, r->n_head + wanted + 1)); /* a zero ends it */
+    const size_t size = r->n_head + wanted + 1; /* a zero ends it */
+    if (size > r->capacity) {
+        char *text = drove__grow(r->text, size, 1);
+        if (text == NULL) return drove__fail_nomem("a piece of a file", size);
+        r->text = text;
+        r->capacity = size;
+    }
     while (!r->is_over && r->n < wanted) {
         size_t n;
         DROVE_TRY(
@@ -173,16 +169,6 @@ static drove_status next_piece(reading *r, drove_piece *out, bool *found)
 
 /* ---- the sample ---- */
 
-/* Up to span_bytes of a file, from one place on. */
-static ssize_t read_span(int fd, char *into, size_t span_bytes, off_t from)
-{
-    ssize_t got;
-    do {
-        got = pread(fd, into, span_bytes, from);
-    } while (got < 0 && errno == EINTR);
-    return got;
-}
-
 /* Lines of a plain file from several places behind the first piece, appended at *n of text[].  A
  * place that cannot be read is an error: the types of columns must not depend on it. */
 static drove_status add_spans(const char *path, char *text, size_t *n, size_t span_bytes)
@@ -195,7 +181,10 @@ static drove_status add_spans(const char *path, char *text, size_t *n, size_t sp
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
         for (off_t i = 1; i < SPANS && status == DROVE_OK; i++) {
             char *to = text + *n;
-            ssize_t got = read_span(fd, to, span_bytes, about.st_size / SPANS * i);
+            ssize_t got;
+            do {
+                got = pread(fd, to, span_bytes, about.st_size / SPANS * i);
+            } while (got < 0 && errno == EINTR);
             if (got < 0) status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", path);
             char *first = got > 0 ? memchr(to, '\n', (size_t)got) : NULL;
             char *last = got > 0 ? memrchr(to, '\n', (size_t)got) : NULL;
@@ -207,27 +196,6 @@ static drove_status add_spans(const char *path, char *text, size_t *n, size_t sp
     }
     close(fd);
     return status;
-}
-
-/* Where the file is plain and large, lines from all of it; else the first ones. */
-static drove_status make_sample(reading *r, drove_piece *out, char **text)
-{
-    const size_t span = r->opt->piece_bytes / SPANS;
-    drove_piece first;
-    bool found;
-    DROVE_TRY(next_piece(r, &first, &found));
-    r->n_given = 0; /* it comes again */
-    *text = drove__grow(NULL, first.n + SPANS * span, 1);
-    if (*text == NULL) return drove__fail_nomem("a sample of a file", first.n + SPANS * span);
-    memcpy(*text, first.text, first.n);
-    *out = (drove_piece){.text = *text, .n = first.n, .first_line = r->line};
-    bool may_span = drove__reader_is_regular(r->reader) && !r->is_over &&
-                    memchr(first.text, '"', first.n) == NULL &&
-                    memchr(first.text, '\n', first.n) != NULL;
-    if (!may_span) return DROVE_OK;
-    size_t cut = find_cut(r, *text, first.n < span ? first.n : span); /* as much from each place */
-    out->n = cut > 0 ? cut : first.n;
-    return cut > 0 ? add_spans(r->spec.arg[0], *text, &out->n, span) : DROVE_OK;
 }
 
 static drove_status set_key(reading *r, const char *key, const char *value)
@@ -296,19 +264,35 @@ static bool is_given(const reading *r)
     return r->opt->like != NULL && r->format->read_like != NULL;
 }
 
+/* Where the file is plain and large, lines from all of it; else the first ones. */
 static drove_status read_sample(reading *r, drove_storage **out)
 {
-    drove_piece piece;
-    char *text = NULL;
-    drove_status status = make_sample(r, &piece, &text);
-    if (status == DROVE_OK) {
-        r->spec.piece = &piece;
-        status = is_given(r) ? r->format->read_like(&r->spec, r->opt->like, true, out)
-                             : r->format->read(&r->spec, 0, NULL, out);
-        r->spec.piece = NULL;
-        r->sample_bytes = piece.n;
-        if (status != DROVE_OK) drove__fail_in(status, "in a sample of its lines");
+    const size_t span = r->opt->piece_bytes / SPANS;
+    drove_piece first;
+    bool found;
+    DROVE_TRY(next_piece(r, &first, &found));
+    r->n_given = 0; /* it comes again */
+    char *text = drove__grow(NULL, first.n + SPANS * span, 1);
+    if (text == NULL) return drove__fail_nomem("a sample of a file", first.n + SPANS * span);
+    memcpy(text, first.text, first.n);
+    drove_piece piece = {.text = text, .n = first.n, .first_line = r->line};
+    drove_status status = DROVE_OK;
+    bool may_span = drove__reader_is_regular(r->reader) && !r->is_over &&
+                    memchr(first.text, '"', first.n) == NULL &&
+                    memchr(first.text, '\n', first.n) != NULL;
+    size_t cut = 0; /* as much from each place */
+    if (may_span) cut = find_cut(r, text, first.n < span ? first.n : span);
+    if (cut > 0) {
+        piece.n = cut;
+        if ((status = add_spans(r->spec.arg[0], text, &piece.n, span)) != DROVE_OK) goto end;
     }
+    r->spec.piece = &piece;
+    status = is_given(r) ? r->format->read_like(&r->spec, r->opt->like, true, out)
+                         : r->format->read(&r->spec, 0, NULL, out);
+    r->spec.piece = NULL;
+    r->sample_bytes = piece.n;
+    if (status != DROVE_OK) drove__fail_in(status, "in a sample of its lines");
+end:
     free(text);
     return status;
 }
@@ -317,15 +301,6 @@ static bool is_count(const char *text)
 {
     double number;
     return drove__label_number(text, strlen(text), &number) && number == floor(number);
-}
-
-/* Classes that are whole numbers: later rows may show that they are values. */
-static bool has_counts(const drove_storage *s)
-{
-    char number[DROVE_CLASS_TEXT_SIZE];
-    for (size_t i = 0; s->y_kind == DROVE_Y_CLASS && i < s->n_classes; i++)
-        if (!is_count(drove__class_text(s, i, number))) return false;
-    return s->y_kind == DROVE_Y_CLASS;
 }
 
 static drove_status learn(reading *r)
@@ -342,7 +317,11 @@ end:
     if (is_given(r)) return keep_head(r);
     drove_label_options labels = {.target = DROVE_TARGET_UNSAID};
     DROVE_TRY(drove__spec_take(&r->spec, drove__label_keys, &labels));
-    r->counts_classes = labels.target == DROVE_TARGET_UNSAID && has_counts(r->shape);
+    /* Classes that are whole numbers: later rows may show that they are values. */
+    char number[DROVE_CLASS_TEXT_SIZE];
+    r->counts_classes = labels.target == DROVE_TARGET_UNSAID && r->shape->y_kind == DROVE_Y_CLASS;
+    for (size_t i = 0; r->counts_classes && i < r->shape->n_classes; i++)
+        r->counts_classes = is_count(drove__class_text(r->shape, i, number));
     DROVE_TRY(set_key(r, "target", drove__target_name(r->shape->y_kind)));
     if (strcmp(r->spec.name, "libsvm") == 0 && r->libsvm.base == DROVE_BASE_AUTO) {
         r->finds_base = true;
@@ -414,16 +393,6 @@ static drove_status map_classes(reading *r, const drove_storage *s, uint32_t **m
 
 /* ---- rows ---- */
 
-/* Their classes are then those of the given data. */
-static drove_status match_given(const reading *r, drove_storage *s)
-{
-    const drove_status status = drove__match(r->opt->like, s, true);
-    return status == DROVE_OK
-               ? status
-               : drove__fail_in(status, "%s: rows from line %llu on", drove__reader_path(r->reader),
-                                (unsigned long long)r->line);
-}
-
 static drove_status write_piece(reading *r, const drove_piece *piece)
 {
     drove_storage *s = NULL;
@@ -443,24 +412,19 @@ static drove_status write_piece(reading *r, const drove_piece *piece)
             r->has_beyond = s->row_start[i] < s->row_start[i + 1] &&
                             s->index[s->row_start[i + 1] - 1] == r->libsvm.n_features;
     }
-    if ((status = is_given(r) ? match_given(r, s) : map_classes(r, s, &map)) != DROVE_OK) goto end;
+    if (is_given(r)) { /* the classes are then those of the given data */
+        status = drove__match(r->opt->like, s, true);
+        if (status != DROVE_OK)
+            status = drove__fail_in(status, "%s: rows from line %llu on",
+                                    drove__reader_path(r->reader), (unsigned long long)r->line);
+    } else status = map_classes(r, s, &map);
+    if (status != DROVE_OK) goto end;
     if ((status = drove__origin_match(r->shape, s, true)) != DROVE_OK) goto end;
     status = drove__rows_append(r->writer, &view, NULL, map);
 end:
     free(map);
     drove__storage_release(s);
     return status;
-}
-
-static drove_status write_pieces(reading *r)
-{
-    while (true) {
-        drove_piece piece;
-        bool found;
-        DROVE_TRY(next_piece(r, &piece, &found));
-        if (!found) return DROVE_OK;
-        DROVE_TRY(write_piece(r, &piece));
-    }
 }
 
 static drove_status commit(reading *r)
@@ -542,17 +506,6 @@ end:
     return DROVE_OK;
 }
 
-static bool is_compressed(const char *path)
-{
-    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
-    const size_t n = strlen(path);
-    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
-        const size_t n_ending = strlen(endings[i]);
-        if (n > n_ending && strcmp(path + n - n_ending, endings[i]) == 0) return true;
-    }
-    return false;
-}
-
 /* JSON and ARFF: their columns are known once all of the file has been read, or at its start. */
 static bool is_rewritten(const reading *r)
 {
@@ -573,18 +526,6 @@ static bool is_rewritten(const reading *r)
     return found;
 }
 
-/* Bytes in memory of a byte of text, by the first lines; at least 1. */
-static double measure_sample(const char *spec)
-{
-    drove_data *data;
-    drove_data_facts facts;
-    size_t text;
-    if (read_some(spec, MEASURED_BYTES, &data, &text) != DROVE_OK) return 1; /* it is said later */
-    drove_data_describe(data, &facts);
-    drove_data_destroy(data);
-    return fmax((double)facts.memory_bytes / (double)text, 1.0);
-}
-
 /* No more is found out than whether it may be above the limit. */
 static bool measure_text(const char *spec, const char *path, double limit, double *bytes)
 {
@@ -592,8 +533,22 @@ static bool measure_text(const char *spec, const char *path, double limit, doubl
     enum { WIDENED = 1024 }; /* most bytes in memory of a byte of text */
     struct stat about;
     if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
-    *bytes = (double)about.st_size * (is_compressed(path) ? INFLATED : 1);
-    if (*bytes <= limit && *bytes * WIDENED > limit) *bytes *= measure_sample(spec);
+    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
+    const size_t n = strlen(path);
+    *bytes = (double)about.st_size;
+    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
+        const size_t n_ending = strlen(endings[i]);
+        if (n > n_ending && strcmp(path + n - n_ending, endings[i]) == 0) *bytes *= INFLATED;
+    }
+    if (*bytes > limit || *bytes * WIDENED <= limit) return true;
+    /* Bytes in memory of a byte of text, by the first lines; at least 1. */
+    drove_data *data;
+    drove_data_facts facts;
+    size_t text;
+    if (read_some(spec, MEASURED_BYTES, &data, &text) != DROVE_OK) return true; /* said later */
+    drove_data_describe(data, &facts);
+    drove_data_destroy(data);
+    *bytes *= fmax((double)facts.memory_bytes / (double)text, 1.0);
     return true;
 }
 
@@ -621,22 +576,6 @@ bool drove__pieces_can(const char *text, double limit, double *bytes)
 
 /* ---- generated rows ---- */
 
-static drove_status write_some(reading *r, uint64_t first, uint64_t n)
-{
-    drove_storage *s;
-    DROVE_TRY(set_number(r, 0, "n", n));
-    DROVE_TRY(set_number(r, 1, "first", first));
-    DROVE_TRY(r->format->read(&r->spec, 0, NULL, &s));
-    const drove_data view = {.storage = s, .n_rows = s->n_rows};
-    drove_status status = drove__rows_append(r->writer, &view, NULL, NULL);
-    if (status == DROVE_OK && r->shape == NULL) {
-        status = drove__storage_create(&r->shape);
-        if (status == DROVE_OK) status = drove__storage_describe(s, r->shape);
-    }
-    drove__storage_release(s);
-    return status;
-}
-
 static drove_status write_generated(reading *r, const char *path)
 {
     drove_logistic_options of;
@@ -645,7 +584,18 @@ static drove_status write_generated(reading *r, const char *path)
     const uint64_t most = rows > 1 ? (uint64_t)rows : 1;
     DROVE_TRY(drove__rows_create(path, r->opt->block_bytes, &r->writer));
     for (uint64_t at = 0; at < of.n; at += most) {
-        DROVE_TRY(write_some(r, of.first + at, of.n - at < most ? of.n - at : most));
+        drove_storage *s;
+        DROVE_TRY(set_number(r, 0, "n", of.n - at < most ? of.n - at : most));
+        DROVE_TRY(set_number(r, 1, "first", of.first + at));
+        DROVE_TRY(r->format->read(&r->spec, 0, NULL, &s));
+        const drove_data view = {.storage = s, .n_rows = s->n_rows};
+        drove_status status = drove__rows_append(r->writer, &view, NULL, NULL);
+        if (status == DROVE_OK && r->shape == NULL) {
+            status = drove__storage_create(&r->shape);
+            if (status == DROVE_OK) status = drove__storage_describe(s, r->shape);
+        }
+        drove__storage_release(s);
+        DROVE_TRY(status);
     }
     const drove_rows_end end = {.shape = r->shape, .source = r->opt->source};
     drove_status status = drove__rows_commit(r->writer, &end);
@@ -664,20 +614,29 @@ drove_status drove__pieces_write(const char *spec, const char *path,
 {
     reading r = {.opt = opt, .line = 1};
     drove_status status = drove__format_parse(spec, &r.spec, &r.format);
-    if (status == DROVE_OK && r.format->takes_first) {
+    if (status != DROVE_OK) goto end;
+    if (r.format->takes_first) {
         status = write_generated(&r, path);
-        fini(&r);
-        return status;
+        goto end;
     }
-    if (status == DROVE_OK && !r.format->reads_pieces)
+    if (!r.format->reads_pieces) {
         status =
             drove__fail(DROVE_E_UNSUPPORTED,
                         "%s: expected libsvm or a table, which are read in pieces", r.format->name);
-    if (status == DROVE_OK) status = open_text(&r);
-    if (status == DROVE_OK) status = learn(&r);
-    if (status == DROVE_OK) status = drove__rows_create(path, opt->block_bytes, &r.writer);
-    if (status == DROVE_OK) status = write_pieces(&r);
-    if (status == DROVE_OK) status = commit(&r);
+        goto end;
+    }
+    if ((status = open_text(&r)) != DROVE_OK) goto end;
+    if ((status = learn(&r)) != DROVE_OK) goto end;
+    if ((status = drove__rows_create(path, opt->block_bytes, &r.writer)) != DROVE_OK) goto end;
+    while (true) {
+        drove_piece piece;
+        bool found;
+        if ((status = next_piece(&r, &piece, &found)) != DROVE_OK) goto end;
+        if (!found) break;
+        if ((status = write_piece(&r, &piece)) != DROVE_OK) goto end;
+    }
+    status = commit(&r);
+end:
     fini(&r);
     return status;
 }

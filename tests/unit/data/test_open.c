@@ -301,6 +301,7 @@ TEST(test_convert_more)
     assert_int_equal(drove_data_convert(d, "csv:no/such/folder"), DROVE_E_FILE);
     assert_int_equal(drove_data_convert(d, "npy:c3,c3"), DROVE_E_ARG);
     assert_int_equal(drove_data_convert(d, "cifar10:c3"), DROVE_E_UNSUPPORTED);
+    assert_int_equal(drove_data_convert(d, "nosuch:c3"), DROVE_E_ARG);
     drove_data_destroy(d);
     assert_int_equal(access("c3", F_OK), -1);
 
