@@ -61,33 +61,11 @@ size_t drove__ahead_alignment(const drove_ahead *a)
     return a->alignment;
 }
 
-static bool make_room(const drove_ahead *a, slot *s, size_t size_bytes)
-{
-    void *buffer;
-    if (size_bytes <= s->capacity) return true;
-    if (posix_memalign(&buffer, a->alignment, size_bytes) != 0) return false;
-    free(s->buffer);
-    s->buffer = buffer;
-    s->capacity = size_bytes;
-    return true;
-}
-
-static bool is_aligned(const drove_ahead *a, const drove_ahead_block *block)
-{
-    const uint64_t low = (uintptr_t)block->front | block->front_bytes | block->offset;
-    return block->front != NULL && block->front_bytes > 0 && (low & (a->alignment - 1)) == 0;
-}
-
-static slot *find_free(drove_ahead *a)
-{
-    for (unsigned i = 0; i < a->n_slots; i++)
-        if (!a->slot[i].is_used) return &a->slot[i];
-    return NULL;
-}
-
 void drove__ahead_begin(drove_ahead *a, const drove_ahead_block *block)
 {
-    slot *s = find_free(a);
+    slot *s = NULL;
+    for (unsigned i = 0; i < a->n_slots && s == NULL; i++)
+        if (!a->slot[i].is_used) s = &a->slot[i];
     if (s == NULL) return;
     const uint64_t mask = a->alignment - 1, begin = block->offset & ~mask;
     const uint64_t end = (block->offset + block->size_bytes + mask) & ~mask;
@@ -95,11 +73,19 @@ void drove__ahead_begin(drove_ahead *a, const drove_ahead_block *block)
     int n_parts = 0;
     s->number = block->number;
     s->front = block->front;
-    s->first = is_aligned(a, block) ? block->front_bytes : 0;
+    const uint64_t low = (uintptr_t)block->front | block->front_bytes | block->offset;
+    const bool is_aligned = block->front != NULL && block->front_bytes > 0 && (low & mask) == 0;
+    s->first = is_aligned ? block->front_bytes : 0;
     s->shift = block->offset - begin;
     s->wanted = s->shift + block->size_bytes;
     const size_t buffered = (size_t)(end - begin - s->first);
-    if (!make_room(a, s, buffered)) return;
+    if (buffered > s->capacity) {
+        void *buffer;
+        if (posix_memalign(&buffer, a->alignment, buffered) != 0) return;
+        free(s->buffer);
+        s->buffer = buffer;
+        s->capacity = buffered;
+    }
     if (s->first > 0)
         part[n_parts++] =
             (struct iovec){.iov_base = block->front, .iov_len = (size_t)block->front_bytes};

@@ -10,13 +10,6 @@
 
 /* ---- memory ---- */
 
-static double quant_bytes(const drove_quant *q, double n_rows, double n_stored)
-{
-    if (q->index_bits == 0) return n_rows * (double)q->row_bytes;
-    return n_rows * sizeof *q->row_start +
-           n_stored * (double)(drove__number_size(q->number) + q->index_bits / 8);
-}
-
 double drove__blocks_bytes(const drove_blocks *b, double n_rows, double n_stored, double n_labels)
 {
     const drove_storage *s = b->shape;
@@ -26,7 +19,11 @@ double drove__blocks_bytes(const drove_blocks *b, double n_rows, double n_stored
     if (s->x_kind == DROVE_X_F32) bytes = n_rows * n_features * sizeof(float);
     if (s->x_kind == DROVE_X_CSR)
         bytes = n_rows * sizeof(uint64_t) + n_stored * (s->value != NULL ? 8.0 : 4.0);
-    if (s->x_kind == DROVE_X_QUANT) bytes = quant_bytes(s->quant, n_rows, n_stored);
+    const drove_quant *q = s->quant;
+    if (s->x_kind == DROVE_X_QUANT && q->index_bits == 0) bytes = n_rows * (double)q->row_bytes;
+    if (s->x_kind == DROVE_X_QUANT && q->index_bits != 0)
+        bytes = n_rows * sizeof *q->row_start +
+                n_stored * (double)(drove__number_size(q->number) + q->index_bits / 8);
     if (s->y_kind == DROVE_Y_CLASS) bytes += n_rows * sizeof(int32_t);
     if (s->y_kind == DROVE_Y_VALUE)
         bytes += n_rows * (double)drove__storage_n_values(s) * sizeof(float);

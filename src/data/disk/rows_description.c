@@ -321,39 +321,6 @@ static drove_status read_shape(drove_blocks *b, const json_t *o)
                                      : DROVE_OK;
 }
 
-static drove_status read_names(drove_storage *s, const json_t *names)
-{
-    const size_t n = drove__storage_n_names(s);
-    if (names == NULL) return DROVE_OK;
-    if (!json_is_array(names) || json_array_size(names) != n)
-        return drove__fail(DROVE_E_DATA, "expected %zu names", n);
-    s->class_name = calloc(n, sizeof *s->class_name);
-    if (s->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
-    for (size_t i = 0; i < n; i++) {
-        const char *name = json_string_value(json_array_get(names, i));
-        if (name == NULL) return drove__fail(DROVE_E_DATA, "expected names as texts");
-        s->class_name[i] = strdup(name);
-        if (s->class_name[i] == NULL) return drove__fail_nomem("class names", n);
-    }
-    return DROVE_OK;
-}
-
-static drove_status read_map(const drove_storage *s, drove_rows_file *f, const json_t *map)
-{
-    if (map == NULL) return DROVE_OK;
-    if (!json_is_array(map)) return drove__fail(DROVE_E_DATA, "expected \"class_map\" as a list");
-    f->n_map = json_array_size(map);
-    f->map = drove__grow(NULL, f->n_map, sizeof *f->map);
-    if (f->map == NULL) return drove__fail_nomem("classes", f->n_map * sizeof *f->map);
-    for (size_t i = 0; i < f->n_map; i++) {
-        json_int_t class = json_integer_value(json_array_get(map, i));
-        if (class < 0 || (uint64_t) class >= s->n_classes)
-            return drove__fail(DROVE_E_DATA, "expected classes below %zu", s->n_classes);
-        f->map[i] = (uint32_t) class;
-    }
-    return DROVE_OK;
-}
-
 /* ---- reading: the blocks ---- */
 
 /* Each must lie before the description, and behind the block before it. */
@@ -411,12 +378,39 @@ static drove_status read_object(drove_blocks *b, const json_t *o, drove_rows_lis
     const char *source = json_string_value(json_object_get(o, "source"));
     uint64_t shift;
     DROVE_TRY(read_shape(b, o));
-    DROVE_TRY(read_names(s, json_object_get(o, "names")));
-    DROVE_TRY(read_map(s, b->file, json_object_get(o, "class_map")));
+    const json_t *names = json_object_get(o, "names");
+    if (names != NULL) {
+        const size_t n = drove__storage_n_names(s);
+        if (!json_is_array(names) || json_array_size(names) != n)
+            return drove__fail(DROVE_E_DATA, "expected %zu names", n);
+        s->class_name = calloc(n, sizeof *s->class_name);
+        if (s->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
+        for (size_t i = 0; i < n; i++) {
+            const char *name = json_string_value(json_array_get(names, i));
+            if (name == NULL) return drove__fail(DROVE_E_DATA, "expected names as texts");
+            s->class_name[i] = strdup(name);
+            if (s->class_name[i] == NULL) return drove__fail_nomem("class names", n);
+        }
+    }
+    const json_t *map = json_object_get(o, "class_map");
+    drove_rows_file *f = b->file;
+    if (map != NULL) {
+        if (!json_is_array(map))
+            return drove__fail(DROVE_E_DATA, "expected \"class_map\" as a list");
+        f->n_map = json_array_size(map);
+        f->map = drove__grow(NULL, f->n_map, sizeof *f->map);
+        if (f->map == NULL) return drove__fail_nomem("classes", f->n_map * sizeof *f->map);
+        for (size_t i = 0; i < f->n_map; i++) {
+            json_int_t class = json_integer_value(json_array_get(map, i));
+            if (class < 0 || (uint64_t) class >= s->n_classes)
+                return drove__fail(DROVE_E_DATA, "expected classes below %zu", s->n_classes);
+            f->map[i] = (uint32_t) class;
+        }
+    }
     DROVE_TRY(want_count(o, "index_shift", s->quant == NULL, &shift));
-    b->file->index_shift = (uint32_t)shift;
-    b->file->source = strdup(source != NULL ? source : "");
-    if (b->file->source == NULL) return drove__fail_nomem("a description of rows", 1);
+    f->index_shift = (uint32_t)shift;
+    f->source = strdup(source != NULL ? source : "");
+    if (f->source == NULL) return drove__fail_nomem("a description of rows", 1);
     if (schema != NULL) DROVE_TRY(drove__schema_from_json(schema, &s->schema));
     if (s->schema != NULL) s->schema->n_rows = b->n_rows;
     if (s->schema != NULL && s->schema->n_features != s->n_features)

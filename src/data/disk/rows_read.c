@@ -8,6 +8,7 @@
 #include "base/direct.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -320,23 +321,6 @@ static drove_status read_pairs(reading *r)
     return s->value == NULL ? DROVE_OK : read_section(r, DROVE_ROWS_VALUE, s->value + to->stored);
 }
 
-/* The bytes of a dense row in the storage; 0: rows are not kept as the file has them. */
-static char *dense_row(const drove_blocks *b, const drove_storage *s, size_t row)
-{
-    if (s->x_kind == DROVE_X_U8) return (char *)(s->x_u8 + row * s->n_features);
-    if (s->x_kind == DROVE_X_QUANT && s->quant->index_bits == 0)
-        return (char *)s->quant->value + row * s->quant->row_bytes;
-    if (s->x_kind == DROVE_X_F32 && b->file->padded == NULL)
-        return (char *)(s->x_f32 + row * s->n_features);
-    return NULL;
-}
-
-static int compare_labels(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The class or label of a number in the file; of one that is not in the map, the number. */
 static uint32_t map_class(reading *r, uint32_t number)
 {
@@ -368,7 +352,7 @@ static drove_status read_targets(reading *r)
     for (uint64_t k = start[0]; k < start[r->n]; k++) s->label[k] = map_class(r, s->label[k]);
     for (size_t i = 0; i < r->n; i++)
         qsort(s->label + start[i], (size_t)(start[i + 1] - start[i]), sizeof *s->label,
-              compare_labels);
+              drove__compare_u32);
     return DROVE_OK;
 }
 
@@ -393,7 +377,12 @@ static drove_ahead_block place(const drove_blocks *b, size_t block, const drove_
     drove_ahead_block at = {.number = block, .offset = offset, .size_bytes = lay->size_bytes};
     if (at.size_bytes > f->end - offset) at.size_bytes = f->end - offset; /* the last's padding */
     at.front_bytes = lay->bytes[DROVE_ROWS_X];
-    at.front = dense_row(b, into, to->row);
+    /* Rows that the storage does not keep as the file has them are not wanted there. */
+    const size_t row = to->row, n = into->n_features;
+    if (into->x_kind == DROVE_X_U8) at.front = into->x_u8 + row * n;
+    if (into->x_kind == DROVE_X_QUANT && into->quant->index_bits == 0)
+        at.front = (char *)into->quant->value + row * into->quant->row_bytes;
+    if (into->x_kind == DROVE_X_F32 && f->padded == NULL) at.front = into->x_f32 + row * n;
     return at;
 }
 

@@ -189,17 +189,6 @@ static drove_status end_block(drove_rows_writer *w)
     return DROVE_OK;
 }
 
-/* Rather fewer dense rows, so that they fill pages or sectors and are read without a copy. */
-static size_t round_rows(size_t rows, size_t row_bytes)
-{
-    for (size_t to = PAGE; to >= SECTOR; to /= 8) {
-        size_t n = 1;
-        while (n * row_bytes % to != 0) n *= 2;
-        if (2 * n <= rows) return rows / n * n;
-    }
-    return rows;
-}
-
 /* By the first view: which arrays there are, and how many rows a block has. */
 static void settle(drove_rows_writer *w, const drove_data *view, const drove_quant *q)
 {
@@ -223,8 +212,14 @@ static void settle(drove_rows_writer *w, const drove_data *view, const drove_qua
     double rows = (double)w->block_bytes / (per_row + sizeof(float));
     w->counts.block_rows = rows < 1 ? 1 : rows > BLOCK_ROWS_MOST ? BLOCK_ROWS_MOST : (size_t)rows;
     w->counts.has_weights = s->weight != NULL;
-    if (!is_sparse && w->block_bytes >= PAGED_BLOCK)
-        w->counts.block_rows = round_rows(w->counts.block_rows, (size_t)per_row);
+    /* Rather fewer dense rows, so that they fill pages or sectors and are read without a copy. */
+    for (size_t to = PAGE; !is_sparse && w->block_bytes >= PAGED_BLOCK && to >= SECTOR; to /= 8) {
+        size_t n = 1;
+        while (n * (size_t)per_row % to != 0) n *= 2;
+        if (2 * n > w->counts.block_rows) continue;
+        w->counts.block_rows -= w->counts.block_rows % n;
+        break;
+    }
     w->has_shape = true;
 }
 
