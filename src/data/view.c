@@ -5,6 +5,7 @@
 #include "base/alive.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "data/scale.h"
 #include "data/weights.h"
 
@@ -25,12 +26,6 @@ void drove_data_destroy(drove_data *data)
     drove__alive_free(data, free);
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The rows of a view in a random order of which n_drawn are drawn; both parts ascend. */
 static void draw(const drove_data *data, size_t n_drawn, uint64_t seed, uint32_t *all)
 {
@@ -44,8 +39,8 @@ static void draw(const drove_data *data, size_t n_drawn, uint64_t seed, uint32_t
         all[j] = all[i];
         all[i] = drawn;
     }
-    qsort(all, n_drawn, sizeof *all, compare_rows);
-    qsort(all + n_drawn, n - n_drawn, sizeof *all, compare_rows);
+    qsort(all, n_drawn, sizeof *all, drove__compare_u32);
+    qsort(all + n_drawn, n - n_drawn, sizeof *all, drove__compare_u32);
 }
 
 /* A second view of the storage, without rows. */

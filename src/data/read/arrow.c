@@ -5,6 +5,7 @@
 #include "base/alive.h"
 #include "base/given.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "data/matrix.h"
 #include "data/read/arrow_cells.h"
 #include "table/content.h"
@@ -47,11 +48,6 @@ static void free_import(import *m)
 
 /* ---- the schema ---- */
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* The caller calls free_import even after a failure. */
 static drove_status begin(const struct ArrowSchema *schema, import *m)
 {
@@ -73,7 +69,7 @@ static drove_status begin(const struct ArrowSchema *schema, import *m)
     drove_status status = DROVE_OK;
     if (name == NULL) return drove__fail_nomem("names of columns", m->n_fields * sizeof *name);
     for (size_t i = 0; i < m->n_fields; i++) name[i] = m->field[i].name;
-    qsort(name, m->n_fields, sizeof *name, compare_names);
+    qsort(name, m->n_fields, sizeof *name, drove__compare_texts);
     for (size_t i = 1; i < m->n_fields && status == DROVE_OK; i++) {
         if (strcmp(name[i - 1], name[i]) == 0)
             status = drove__fail(DROVE_E_DATA,
@@ -153,10 +149,10 @@ import m;
     *out = NULL;
     drove_status status = begin(schema, &m);
     if (status != DROVE_OK) goto end;
-    if (batch->release == NULL &&
-        (status = drove__fail(DROVE_E_DATA,
-                              "arrow: expected a batch, found one that was released")) != DROVE_OK)
+    if (batch->release == NULL) {
+        status = drove__fail(DROVE_E_DATA, "arrow: expected a batch, found one that was released");
         goto end;
+    }
     if ((status = add_batch(&m, batch)) != DROVE_OK) goto end;
     status = finish(&m, out);
 end:
@@ -175,19 +171,6 @@ static drove_status fail_stream(struct ArrowArrayStream *stream, const char *wha
                        text != NULL ? text : "it does not say why", code);
 }
 
-static drove_status read_batches(struct ArrowArrayStream *stream, import *m)
-{
-    for (;;) {
-        struct ArrowArray batch = {.release = NULL};
-        const int code = stream->get_next(stream, &batch);
-        if (code != 0) return fail_stream(stream, "batch", code);
-        if (batch.release == NULL) return DROVE_OK;
-        const drove_status status = add_batch(m, &batch);
-        release_array(&batch);
-        if (status != DROVE_OK) return status;
-    }
-}
-
 static drove_status read_stream(struct ArrowArrayStream *stream, import *m)
 {
     struct ArrowSchema schema = {.release = NULL};
@@ -198,7 +181,16 @@ static drove_status read_stream(struct ArrowArrayStream *stream, import *m)
     if (code != 0) return fail_stream(stream, "schema", code);
     drove_status status = begin(&schema, m);
     release_schema(&schema);
-    return status == DROVE_OK ? read_batches(stream, m) : status;
+    DROVE_TRY(status);
+    while (true) {
+        struct ArrowArray batch = {.release = NULL};
+        const int error = stream->get_next(stream, &batch);
+        if (error != 0) return fail_stream(stream, "batch", error);
+        if (batch.release == NULL) return DROVE_OK;
+        status = add_batch(m, &batch);
+        release_array(&batch);
+        DROVE_TRY(status);
+    }
 }
 
 drove_status drove_arrow_table_from_stream(struct ArrowArrayStream *stream, drove_arrow_table **out)
@@ -300,25 +292,25 @@ drove_status drove_arrow_table_add(drove_arrow_table *table, const char *name,
     drove_frame_column column = {.type = text != NULL ? DROVE_FRAME_CATEGORY : DROVE_FRAME_NUMBER,
                                  .is_wide = text == NULL,
                                  .name = strdup(name)};
-    drove_frame_column *grown = NULL;
     drove_status status =
         column.name != NULL ? DROVE_OK : drove__fail_nomem("a column", strlen(name));
-    if (status == DROVE_OK) status = drove__frame_reserve(&column, frame->n_rows);
-    if (status == DROVE_OK && text == NULL) {
+    if (status != DROVE_OK) goto fail;
+    if ((status = drove__frame_reserve(&column, frame->n_rows)) != DROVE_OK) goto fail;
+    if (text == NULL) {
         for (size_t i = 0; i < values->n_rows; i++)
             column.number[i] = drove__matrix_at(values, i, 0);
-    }
-    if (status == DROVE_OK && text == NULL) status = drove__frame_settle(&column, frame->n_rows);
-    if (status == DROVE_OK && text != NULL) status = add_category(values, text, n_texts, &column);
-    if (status == DROVE_OK) {
-        grown = drove__grow(frame->column, frame->n_columns + 1, sizeof *grown);
-        if (grown == NULL) status = drove__fail_nomem("a column", sizeof *grown);
-    }
-    if (status != DROVE_OK) {
-        drove__frame_column_fini(&column);
-        return status;
+        status = drove__frame_settle(&column, frame->n_rows);
+    } else status = add_category(values, text, n_texts, &column);
+    if (status != DROVE_OK) goto fail;
+    drove_frame_column *grown = drove__grow(frame->column, frame->n_columns + 1, sizeof *grown);
+    if (grown == NULL) {
+        status = drove__fail_nomem("a column", sizeof *grown);
+        goto fail;
     }
     frame->column = grown;
     frame->column[frame->n_columns++] = column;
     return DROVE_OK;
+fail:
+    drove__frame_column_fini(&column);
+    return status;
 }

@@ -109,11 +109,14 @@ static drove_status read_cifar10(const drove_spec *spec, int part, const drove_s
     drove_storage *s = NULL;
     (void)part;
     drove_status status = drove__storage_create(&s);
-    for (unsigned i = 0; i < spec->n_args && status == DROVE_OK; i++)
-        status = read_file(spec->arg[i], shard, &rows);
-    if (status == DROVE_OK) status = drove__storage_check_shard(shard, rows.n_whole, spec->arg[0]);
-    if (status == DROVE_OK) status = fill_storage(&rows, shard, s);
-    if (status == DROVE_OK) status = drove__storage_check(s, spec->arg[0]);
+    if (status != DROVE_OK) goto end;
+    for (unsigned i = 0; i < spec->n_args; i++)
+        if ((status = read_file(spec->arg[i], shard, &rows)) != DROVE_OK) goto end;
+    status = drove__storage_check_shard(shard, rows.n_whole, spec->arg[0]);
+    if (status != DROVE_OK) goto end;
+    if ((status = fill_storage(&rows, shard, s)) != DROVE_OK) goto end;
+    status = drove__storage_check(s, spec->arg[0]);
+end:
     free(rows.record);
     if (status != DROVE_OK) drove__storage_release(s);
     else *out = s;

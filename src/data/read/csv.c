@@ -65,22 +65,6 @@ typedef struct field {
 
 /* ---- fields ---- */
 
-static drove_status scan_quoted(drove_line *line, field *out)
-{
-    const char *c = line->at + 1;
-    out->text = c;
-    while (true) {
-        c = c < line->end ? memchr(c, '"', (size_t)(line->end - c)) : NULL;
-        if (c == NULL) return drove__line_fail(line, line->end, "a closing quote on the same line");
-        if (c + 1 == line->end || c[1] != '"') break;
-        out->doubled = true;
-        c += 2;
-    }
-    out->length = (size_t)(c - out->text);
-    line->at = c + 1;
-    return DROVE_OK;
-}
-
 /* Blanks are separators or padding. */
 static void skip_padding(const csv_file *f, drove_line *line)
 {
@@ -94,7 +78,18 @@ static drove_status scan_field(const csv_file *f, drove_line *line, field *out)
     skip_padding(f, line);
     *out = (field){.start = line->at, .text = line->at};
     if (line->at < line->end && *line->at == '"') {
-        DROVE_TRY(scan_quoted(line, out));
+        const char *c = line->at + 1;
+        out->text = c;
+        while (true) {
+            c = c < line->end ? memchr(c, '"', (size_t)(line->end - c)) : NULL;
+            if (c == NULL)
+                return drove__line_fail(line, line->end, "a closing quote on the same line");
+            if (c + 1 == line->end || c[1] != '"') break;
+            out->doubled = true;
+            c += 2;
+        }
+        out->length = (size_t)(c - out->text);
+        line->at = c + 1;
         skip_padding(f, line);
         if (line->at < line->end && *line->at != f->separator) {
             return drove__line_fail(line, line->at, "a separator after the closing quote");
@@ -108,13 +103,6 @@ static drove_status scan_field(const csv_file *f, drove_line *line, field *out)
     while (end > out->text && drove__is_blank(end[-1])) end--;
     out->length = (size_t)(end - out->text);
     return DROVE_OK;
-}
-
-/* The number in a field; false if it is none. */
-static bool field_number(const field *in, float *out)
-{
-    const char *next, *end = in->text + in->length;
-    return drove__scan_float(in->text, end, &next, out) && next == end;
 }
 
 /* Replaces a text with "" by one with ", in scratch of the file. */
@@ -134,42 +122,6 @@ static drove_status unquote(csv_file *f, field *text)
 
 /* ---- the first line ---- */
 
-static drove_status count_columns(csv_file *f, drove_line line)
-{
-    const drove_line whole = line;
-    field skipped;
-    f->n_columns = 1;
-    while (true) {
-        DROVE_TRY(scan_field(f, &line, &skipped));
-        if (line.at == line.end) break;
-        line.at++;
-        f->n_columns++;
-    }
-    if (f->n_columns >= 2) return DROVE_OK;
-    return drove__line_fail(&whole, whole.at, "at least two columns (another separator: ?sep=)");
-}
-
-/* label_column by its name in the header. */
-static drove_status find_named_column(csv_file *f, drove_line line)
-{
-    const drove_line whole = line;
-    char expected[96];
-    for (size_t column = 0; column < f->n_columns; column++) {
-        field name;
-        DROVE_TRY(scan_field(f, &line, &name));
-        DROVE_TRY(unquote(f, &name));
-        if (name.length == strlen(f->opt.label) &&
-            memcmp(name.text, f->opt.label, name.length) == 0) {
-            f->label_column = column;
-            return DROVE_OK;
-        }
-        if (line.at < line.end) line.at++;
-    }
-    snprintf(expected, sizeof expected, "a header with a column called \"%.40s\" (?label=)",
-             f->opt.label);
-    return drove__line_fail(&whole, whole.at, expected);
-}
-
 /* Sets label_column; *by_name: the first line must be a header. */
 static drove_status find_label_column(csv_file *f, const drove_line *line, bool *by_name)
 {
@@ -186,7 +138,22 @@ static drove_status find_label_column(csv_file *f, const drove_line *line, bool 
         f->label_column = (size_t)number - 1;
     } else {
         *by_name = true;
-        return find_named_column(f, *line);
+        drove_line rest = *line;
+        for (size_t column = 0; column < f->n_columns; column++) {
+            field name;
+            DROVE_TRY(scan_field(f, &rest, &name));
+            DROVE_TRY(unquote(f, &name));
+            if (name.length == strlen(f->opt.label) &&
+                memcmp(name.text, f->opt.label, name.length) == 0) {
+                f->label_column = column;
+                return DROVE_OK;
+            }
+            if (rest.at < rest.end) rest.at++;
+        }
+        char expected[96];
+        snprintf(expected, sizeof expected, "a header with a column called \"%.40s\" (?label=)",
+                 f->opt.label);
+        return drove__line_fail(line, line->at, expected);
     }
     return DROVE_OK;
 }
@@ -199,7 +166,10 @@ static drove_status looks_like_header(const csv_file *f, drove_line line, bool *
         field text;
         float number;
         DROVE_TRY(scan_field(f, &line, &text));
-        if (column != f->label_column && field_number(&text, &number)) *out = false;
+        const char *next, *end = text.text + text.length;
+        if (column != f->label_column && drove__scan_float(text.text, end, &next, &number) &&
+            next == end)
+            *out = false;
         if (line.at < line.end) line.at++;
     }
     return DROVE_OK;
@@ -219,7 +189,15 @@ static drove_status examine_first_line(csv_file *f, const drove_line *line, bool
     if (f->separator == 0) f->separator = ',';
     f->stops[0] = f->separator;
     strcpy(f->stops + 1, drove__is_blank(f->separator) ? "" : " \t");
-    DROVE_TRY(count_columns(f, *line));
+    drove_line rest = *line;
+    for (f->n_columns = 1;; f->n_columns++) {
+        field skipped;
+        DROVE_TRY(scan_field(f, &rest, &skipped));
+        if (rest.at == rest.end) break;
+        rest.at++;
+    }
+    if (f->n_columns < 2)
+        return drove__line_fail(line, line->at, "at least two columns (another separator: ?sep=)");
     DROVE_TRY(find_label_column(f, line, &by_name));
     if (by_name && f->opt.header == HEADER_NO) {
         return drove__fail(
@@ -383,26 +361,6 @@ static void write_text(FILE *stream, const char *text, char separator)
     putc('"', stream);
 }
 
-/* origin: of the numbers of x, which are not scaled; NULL: zeros. */
-static void write_row(FILE *stream, const drove_data *data, size_t i, bool scaled, float *x,
-                      const double *origin, char separator)
-{
-    const drove_storage *s = data->storage;
-    size_t row = drove__data_row(data, i);
-    drove__export_row(data, i, scaled, x);
-    for (size_t j = 0; j < s->n_features; j++) {
-        drove__export_number(stream, x[j], origin != NULL ? origin[j] : 0.0);
-        putc(separator, stream);
-    }
-    if (s->y_kind == DROVE_Y_VALUE) {
-        drove__export_number(stream, s->y_value[row], drove__origin_y(s, 0));
-    } else {
-        char number[DROVE_CLASS_TEXT_SIZE];
-        write_text(stream, drove__class_text(s, (size_t)s->y_class[row], number), separator);
-    }
-    putc('\n', stream);
-}
-
 static drove_status write_csv(const drove_data *data, const drove_spec *to)
 {
     const drove_storage *s = data->storage;
@@ -420,7 +378,7 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
                            "csv: the label is written last; expected no ?label");
     }
     DROVE_TRY(drove__export_begin(to, &scaled));
-    double *origin = NULL;
+    double *origin = NULL; /* of the numbers of x, which are not scaled; NULL: zeros */
     if (!scaled || data->factor == NULL) DROVE_TRY(drove__origin_all(s, &origin));
     float *x = drove__grow(NULL, s->n_features, sizeof *x);
     if (x == NULL) {
@@ -432,7 +390,20 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
         FILE *stream = drove__writer_stream(writer);
         char separator = options.separator != 0 ? options.separator : ',';
         for (size_t i = 0; i < data->n_rows && !ferror(stream); i++) {
-            write_row(stream, data, i, scaled, x, origin, separator);
+            size_t row = drove__data_row(data, i);
+            drove__export_row(data, i, scaled, x);
+            for (size_t j = 0; j < s->n_features; j++) {
+                drove__export_number(stream, x[j], origin != NULL ? origin[j] : 0.0);
+                putc(separator, stream);
+            }
+            if (s->y_kind == DROVE_Y_VALUE) {
+                drove__export_number(stream, s->y_value[row], drove__origin_y(s, 0));
+            } else {
+                char number[DROVE_CLASS_TEXT_SIZE];
+                write_text(stream, drove__class_text(s, (size_t)s->y_class[row], number),
+                           separator);
+            }
+            putc('\n', stream);
         }
         status = drove__writer_commit(writer);
     }

@@ -193,13 +193,6 @@ static drove_status read_shard(drove_reader *r, drove_elements elements, const d
     return drove__reader_skip(r, (s->n_rows - at) * row_bytes);
 }
 
-/* Whether there are numbers of the type that a float rounds. */
-static bool is_wide(drove_element_type type)
-{
-    return type == DROVE_ELEMENT_F64 || type == DROVE_ELEMENT_I64 || type == DROVE_ELEMENT_U64 ||
-           type == DROVE_ELEMENT_I32 || type == DROVE_ELEMENT_U32;
-}
-
 /* Refuses n numbers of the storage's kind that would take more than three quarters of the memory
  * that is free, twice as much while they are brought from columns into rows. */
 static drove_status check_memory(const drove_reader *r, drove_elements elements, size_t n,
@@ -234,7 +227,11 @@ drove_status drove__elements_read_examples(drove_reader *r, drove_elements eleme
     if (s->x_u8 == NULL && s->x_f32 == NULL)
         return drove__fail_nomem("data set", n * (s->x_kind == DROVE_X_U8 ? 1 : sizeof *s->x_f32));
     columns c = {.n = s->n_features, .n_run = elements.is_by_columns ? s->n_rows : 1};
-    if (is_wide(elements.type) && n > 0) {
+    const drove_element_type type = elements.type;
+    const bool is_wide = type == DROVE_ELEMENT_F64 || type == DROVE_ELEMENT_I64 ||
+                         type == DROVE_ELEMENT_U64 || type == DROVE_ELEMENT_I32 ||
+                         type == DROVE_ELEMENT_U32; /* a float rounds some of its numbers */
+    if (is_wide && n > 0) {
         c.digits = calloc(c.n, sizeof *c.digits);
         if (c.digits == NULL) return drove__fail_nomem("columns", c.n * sizeof *c.digits);
     }

@@ -33,7 +33,9 @@ static drove_status fail_header(const idx_file *f, unsigned byte, const char *ex
                        drove__reader_path(f->reader), byte, expected, found);
 }
 
-static drove_status read_type(idx_file *f, uint8_t code)
+/* Opens the file and reads its header; the file must have from least_rank to most_rank
+ * dimensions, none of them 0. */
+static drove_status open_idx(const char *path, unsigned least_rank, unsigned most_rank, idx_file *f)
 {
     static const struct {
         uint8_t code;
@@ -42,19 +44,6 @@ static drove_status read_type(idx_file *f, uint8_t code)
         {0x08, DROVE_ELEMENT_U8},  {0x09, DROVE_ELEMENT_I8},  {0x0b, DROVE_ELEMENT_I16},
         {0x0c, DROVE_ELEMENT_I32}, {0x0d, DROVE_ELEMENT_F32}, {0x0e, DROVE_ELEMENT_F64},
     };
-    f->elements.big_endian = true;
-    for (size_t i = 0; i < DROVE_COUNT(types); i++) {
-        if (types[i].code != code) continue;
-        f->elements.type = types[i].type;
-        return DROVE_OK;
-    }
-    return fail_header(f, 2, "an element type (0x08, 0x09, 0x0b to 0x0e)", code);
-}
-
-/* Opens the file and reads its header; the file must have from least_rank to most_rank
- * dimensions, none of them 0. */
-static drove_status open_idx(const char *path, unsigned least_rank, unsigned most_rank, idx_file *f)
-{
     uint8_t magic[4], dimension[4];
     char expected[48];
     DROVE_TRY(drove__reader_open(path, &f->reader));
@@ -62,7 +51,12 @@ static drove_status open_idx(const char *path, unsigned least_rank, unsigned mos
     for (unsigned i = 0; i < 2; i++) {
         if (magic[i] != 0) return fail_header(f, i, "0x00", magic[i]);
     }
-    DROVE_TRY(read_type(f, magic[2]));
+    size_t type = 0;
+    while (type < DROVE_COUNT(types) && types[type].code != magic[2]) type++;
+    if (type == DROVE_COUNT(types))
+        return fail_header(f, 2, "an element type (0x08, 0x09, 0x0b to 0x0e)", magic[2]);
+    f->elements.type = types[type].type;
+    f->elements.big_endian = true;
     f->rank = magic[3];
     if (f->rank < least_rank || f->rank > most_rank) {
         if (least_rank == most_rank)

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "data/read/labels.h"
 #include "data/read/picture.h"
 #include "data/read/text.h"
@@ -57,24 +58,10 @@ typedef struct names { /* in a folder, sorted; without hidden ones */
     size_t n, capacity;
 } names;
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void names_fini(names *list)
 {
     for (size_t i = 0; i < list->n; i++) free(list->name[i]);
     free(list->name);
-}
-
-static drove_status add_name(names *list, const char *name)
-{
-    DROVE_TRY(drove__reserve(&list->name, &list->capacity, list->n + 1, sizeof *list->name));
-    list->name[list->n] = strdup(name);
-    if (list->name[list->n] == NULL) return drove__fail_nomem("names of files", strlen(name));
-    list->n++;
-    return DROVE_OK;
 }
 
 static drove_status read_folder(const char *folder, names *out)
@@ -86,13 +73,19 @@ static drove_status read_folder(const char *folder, names *out)
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be opened", folder);
     errno = 0;
     for (struct dirent *e; status == DROVE_OK && (e = readdir(stream)) != NULL; errno = 0) {
-        if (e->d_name[0] != '.') status = add_name(out, e->d_name);
+        if (e->d_name[0] == '.') continue;
+        status = drove__reserve(&out->name, &out->capacity, out->n + 1, sizeof *out->name);
+        if (status != DROVE_OK) break;
+        out->name[out->n] = strdup(e->d_name);
+        if (out->name[out->n] == NULL)
+            status = drove__fail_nomem("names of files", strlen(e->d_name));
+        else out->n++;
     }
     if (status == DROVE_OK && errno != 0)
         status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", folder);
     closedir(stream);
     if (status != DROVE_OK) names_fini(out);
-    else if (out->n > 0) qsort(out->name, out->n, sizeof *out->name, compare_texts);
+    else if (out->n > 0) qsort(out->name, out->n, sizeof *out->name, drove__compare_texts);
     return status;
 }
 
@@ -106,13 +99,6 @@ static bool is_folder(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
-/* A pipe or a device would have no end; a file that is missing is told when it is read. */
-static bool may_be_read(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) != 0 || S_ISREG(about.st_mode);
 }
 
 /* Whether the word stands in the name by itself, in capitals or not: "seg_train", "Train-set". */
@@ -198,18 +184,6 @@ static drove_status add_image(listing *l, const char *path, int32_t class)
     return DROVE_OK;
 }
 
-/* A file that is no image of drove's. */
-static void count_other(listing *l, const char *path)
-{
-    const char *ending = strrchr(path, '.');
-    for (size_t i = 0; ending != NULL && i < UNREAD_KINDS; i++) {
-        if (strcasecmp(ending, unread[i]) != 0) continue;
-        l->n_unread[i]++;
-        return;
-    }
-    l->n_others++;
-}
-
 /* "6 .webp files, 1 .bmp file"; the number of all. */
 static size_t list_unread(const listing *l, char *into, size_t size)
 {
@@ -236,14 +210,21 @@ static drove_status add_folder(listing *l, const char *folder, int32_t class, bo
     drove_status status = DROVE_OK;
     for (size_t i = 0; i < list.n && status == DROVE_OK; i++) {
         char *path;
+        struct stat about;
         status = join(folder, list.name[i], &path);
         if (status != DROVE_OK) break;
-        if (is_folder(path)) {
+        const bool is_there = stat(path, &about) == 0;
+        if (is_there && S_ISDIR(about.st_mode)) {
             if (!only_files) status = add_folder(l, path, class, false, depth + 1);
-        } else if (drove__picture_is_named(path) && may_be_read(path)) {
+        } else if (drove__picture_is_named(path) && (!is_there || S_ISREG(about.st_mode))) {
+            /* a pipe or a device would have no end; reading says of a file that it is missing */
             status = add_image(l, path, class);
         } else {
-            count_other(l, path);
+            const char *ending = strrchr(path, '.');
+            size_t k = 0;
+            while (k < UNREAD_KINDS && (ending == NULL || strcasecmp(ending, unread[k]) != 0)) k++;
+            if (k < UNREAD_KINDS) l->n_unread[k]++;
+            else l->n_others++;
         }
         free(path);
     }
@@ -280,14 +261,6 @@ static int compare_numbers(const void *a, const void *b)
     return x != y ? (x < y ? -1 : 1) : strcmp(first, second);
 }
 
-static bool are_numbers(const listing *l)
-{
-    for (size_t i = 0; i < l->n_classes; i++) {
-        if (l->class_name[i][strspn(l->class_name[i], "0123456789")] != '\0') return false;
-    }
-    return l->n_classes > 0;
-}
-
 static drove_status list_classes(listing *l, const char *folder)
 {
     names list;
@@ -313,7 +286,10 @@ static drove_status list_classes(listing *l, const char *folder)
     }
     l->n_others += n_beside;
     /* Classes called 2 and 10 stand in this order. */
-    if (l->is_text_order || !are_numbers(l)) return DROVE_OK;
+    bool are_numbers = !l->is_text_order;
+    for (size_t i = 0; i < l->n_classes && are_numbers; i++)
+        are_numbers = l->class_name[i][strspn(l->class_name[i], "0123456789")] == '\0';
+    if (!are_numbers) return DROVE_OK;
     char **sorted = drove__grow(NULL, l->n_classes, sizeof *sorted);
     int32_t *place = drove__grow(NULL, l->n_classes, sizeof *place);
     bool has_memory = sorted != NULL && place != NULL;
@@ -465,12 +441,14 @@ static drove_status read_folders(const drove_spec *spec, int part, const drove_s
                            "which has no class (?label=none)",
                            spec->arg[0]);
     drove_status status = drove__storage_create(&s);
-    if (status == DROVE_OK && !are_files) status = choose_folder(spec->arg[0], part, &folder);
-    if (status == DROVE_OK && are_files) status = list_files(&l, spec);
-    else if (status == DROVE_OK && is_unlabelled)
-        status = list_all(&l, part == 1 ? folder : spec->arg[0]);
-    else if (status == DROVE_OK) status = list_classes(&l, folder);
-    if (status == DROVE_OK) status = read_images(spec, &set.pictures, &l, is_unlabelled, s);
+    if (status != DROVE_OK) goto end;
+    if (!are_files && (status = choose_folder(spec->arg[0], part, &folder)) != DROVE_OK) goto end;
+    if (are_files) status = list_files(&l, spec);
+    else if (is_unlabelled) status = list_all(&l, part == 1 ? folder : spec->arg[0]);
+    else status = list_classes(&l, folder);
+    if (status != DROVE_OK) goto end;
+    status = read_images(spec, &set.pictures, &l, is_unlabelled, s);
+end:
     for (size_t i = 0; l.class_name != NULL && i < l.n_classes; i++) free(l.class_name[i]);
     free(l.class_name);
     free(l.images);

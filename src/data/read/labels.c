@@ -8,6 +8,7 @@
 #include "base/digits.h"
 #include "table/cell.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -318,17 +319,6 @@ static drove_status fail_label(const drove_labels *labels, const char *where, co
                        (unsigned long long)e->line, expected, text);
 }
 
-/* "2" for 2, "2.0" and so on; "-1" and "+1" as written. */
-static char *make_name(const drove_labels *labels, const entry *e)
-{
-    const char *text = labels->arena + e->text;
-    const char *digits = *text == '+' || *text == '-' ? text + 1 : text;
-    if (!e->is_whole || strspn(digits, "0123456789") == strlen(digits)) return strdup(text);
-    char number[32];
-    snprintf(number, sizeof number, "%" PRId64, (int64_t)e->number);
-    return strdup(number);
-}
-
 /* Sets n_classes, and class_name unless the names are the numbers from 0 on. */
 static drove_status name_classes(const drove_labels *labels, entry *const *order,
                                  const summary *sum, drove_storage *s)
@@ -349,7 +339,15 @@ static drove_status name_classes(const drove_labels *labels, entry *const *order
     for (size_t i = 0; i < labels->n_entries; i++) {
         char **name = &s->class_name[order[i]->class];
         if (*name != NULL) continue;
-        *name = make_name(labels, order[i]);
+        /* "2" for 2, "2.0" and so on; "-1" and "+1" as written. */
+        const char *text = labels->arena + order[i]->text;
+        const char *digits = *text == '+' || *text == '-' ? text + 1 : text;
+        char number[32];
+        if (order[i]->is_whole && digits[strspn(digits, "0123456789")] != '\0') {
+            snprintf(number, sizeof number, "%" PRId64, (int64_t)order[i]->number);
+            text = number;
+        }
+        *name = strdup(text);
         if (*name == NULL) return drove__fail_nomem("class names", order[i]->length);
     }
     return DROVE_OK;
@@ -380,24 +378,6 @@ static drove_status finish_values(const drove_labels *labels, const char *where,
     return DROVE_OK;
 }
 
-static drove_status finish_classes(const drove_labels *labels, drove_storage *s)
-{
-    s->y_kind = DROVE_Y_CLASS;
-    s->y_class = drove__grow(NULL, labels->n_rows, sizeof *s->y_class);
-    if (s->y_class == NULL)
-        return drove__fail_nomem("classes", labels->n_rows * sizeof *s->y_class);
-    for (size_t row = 0; row < labels->n_rows; row++) {
-        s->y_class[row] = (int32_t)labels->entries[labels->id[labels->row_start[row]]].class;
-    }
-    return DROVE_OK;
-}
-
-static int compare_u32(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static drove_status finish_labels(drove_labels *labels, const char *where, drove_storage *s)
 {
     s->y_kind = DROVE_Y_LABELS;
@@ -408,7 +388,7 @@ static drove_status finish_labels(drove_labels *labels, const char *where, drove
     labels->row_start = NULL;
     for (size_t row = 0; row < labels->n_rows; row++) {
         size_t first = s->label_start[row], n = s->label_start[row + 1] - first;
-        if (n > 1) qsort(s->label + first, n, sizeof *s->label, compare_u32);
+        if (n > 1) qsort(s->label + first, n, sizeof *s->label, drove__compare_u32);
         for (size_t i = 1; i < n; i++) {
             if (s->label[first + i] != s->label[first + i - 1]) continue;
             return drove__fail(DROVE_E_DATA, "%s: row %zu: a label is repeated", where, row + 1);
@@ -522,8 +502,15 @@ static drove_status finish_ordered(drove_labels *labels, entry **order, drove_la
         }
         s->n_classes = (size_t)n_declared;
     } else DROVE_TRY(name_classes(labels, order, &sum, s));
-    return target == DROVE_TARGET_LABELS ? finish_labels(labels, where, s)
-                                         : finish_classes(labels, s);
+    if (target == DROVE_TARGET_LABELS) return finish_labels(labels, where, s);
+    s->y_kind = DROVE_Y_CLASS;
+    s->y_class = drove__grow(NULL, labels->n_rows, sizeof *s->y_class);
+    if (s->y_class == NULL)
+        return drove__fail_nomem("classes", labels->n_rows * sizeof *s->y_class);
+    for (size_t row = 0; row < labels->n_rows; row++) {
+        s->y_class[row] = (int32_t)labels->entries[labels->id[labels->row_start[row]]].class;
+    }
+    return DROVE_OK;
 }
 
 drove_status drove__labels_finish(drove_labels *labels, const drove_label_options *opt,

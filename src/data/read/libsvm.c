@@ -221,18 +221,6 @@ const drove_spec_key drove__libsvm_keys[] = {
     DROVE_SPEC_END,
 };
 
-static void limit_indices(libsvm_file *f)
-{
-    f->base = f->opt.base == DROVE_BASE_1 ? 1 : 0;
-    if (f->opt.n_features > 0) {
-        f->most_index = f->opt.base == DROVE_BASE_0 ? f->opt.n_features - 1 : f->opt.n_features;
-        return;
-    }
-    uint64_t most_bytes = drove__reader_most_bytes(f->reader);
-    f->most_index = most_bytes > INDEX_ALWAYS_ALLOWED ? most_bytes : INDEX_ALWAYS_ALLOWED;
-    if (f->most_index > INDEX_MOST) f->most_index = INDEX_MOST;
-}
-
 static drove_status read_libsvm(const drove_spec *spec, int part, const drove_shard *shard,
                                 drove_storage **out)
 {
@@ -244,12 +232,17 @@ static drove_status read_libsvm(const drove_spec *spec, int part, const drove_sh
                               : drove__textfile_open(spec->arg[0], f.opt.encoding, &f.reader);
     if (status != DROVE_OK) goto end;
     if ((status = drove__storage_create(&f.storage)) != DROVE_OK) goto end;
-    status = drove__labels_create(&f.labels);
-end:
-    if (status == DROVE_OK) {
-        limit_indices(&f);
-        status = read_rows(&f);
+    if ((status = drove__labels_create(&f.labels)) != DROVE_OK) goto end;
+    f.base = f.opt.base == DROVE_BASE_1 ? 1 : 0;
+    if (f.opt.n_features > 0) {
+        f.most_index = f.opt.base == DROVE_BASE_0 ? f.opt.n_features - 1 : f.opt.n_features;
+    } else {
+        uint64_t most_bytes = drove__reader_most_bytes(f.reader);
+        f.most_index = most_bytes > INDEX_ALWAYS_ALLOWED ? most_bytes : INDEX_ALWAYS_ALLOWED;
+        if (f.most_index > INDEX_MOST) f.most_index = INDEX_MOST;
     }
+    status = read_rows(&f);
+end:
     drove__labels_destroy(f.labels);
     drove__reader_close(f.reader);
     if (status != DROVE_OK) drove__storage_release(f.storage);

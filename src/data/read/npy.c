@@ -133,14 +133,6 @@ static drove_status read_type(header *h, npy_file *f)
                        "a type among b1, u1 to u8, i1 to i8, f2, f4, f8 and, of labels, U and S");
 }
 
-static drove_status read_order(header *h, npy_file *f)
-{
-    skip_blanks(h);
-    f->is_fortran = take_word(h, "True");
-    if (f->is_fortran || take_word(h, "False")) return DROVE_OK;
-    return fail_header(h, "True or False");
-}
-
 static drove_status fail_fortran(const npy_file *f)
 {
     return drove__fail(DROVE_E_UNSUPPORTED,
@@ -191,7 +183,12 @@ static drove_status read_dictionary(header *h, npy_file *f)
         seen[which] = true;
         if (!take(h, ':')) return fail_header(h, "':'");
         if (which == 0) DROVE_TRY(read_type(h, f));
-        else DROVE_TRY(which == 1 ? read_order(h, f) : read_shape(h, f));
+        if (which == 1) {
+            skip_blanks(h);
+            f->is_fortran = take_word(h, "True");
+            if (!f->is_fortran && !take_word(h, "False")) return fail_header(h, "True or False");
+        }
+        if (which == 2) DROVE_TRY(read_shape(h, f));
         if (take(h, ',')) continue;
         skip_blanks(h);
         if (h->at == h->end || *h->at != '}') return fail_header(h, "',' or '}'");
@@ -203,8 +200,7 @@ static drove_status read_dictionary(header *h, npy_file *f)
     return h->at == h->end ? DROVE_OK : fail_header(h, "nothing after '}'");
 }
 
-/* Length of the dictionary, after the magic and the version. */
-static drove_status read_length(npy_file *f, size_t *length)
+static drove_status read_header(npy_file *f)
 {
     const char *path = drove__reader_path(f->reader);
     uint8_t start[8], bytes[4] = {0};
@@ -220,21 +216,13 @@ static drove_status read_length(npy_file *f, size_t *length)
                            path, start[6]);
     }
     DROVE_TRY(drove__reader_read(f->reader, bytes, start[6] == 1 ? 2 : 4));
-    uint32_t n = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-                 (uint32_t)bytes[3] << 24;
-    if (n > HEADER_MOST) {
+    uint32_t length = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+                      (uint32_t)bytes[3] << 24;
+    if (length > HEADER_MOST) {
         return drove__fail(DROVE_E_DATA,
                            "%s: byte 8: expected a header of at most %d bytes, found %u", path,
-                           HEADER_MOST, n);
+                           HEADER_MOST, length);
     }
-    *length = n;
-    return DROVE_OK;
-}
-
-static drove_status read_header(npy_file *f)
-{
-    size_t length = 0;
-    DROVE_TRY(read_length(f, &length));
     header h = {.file = f, .offset = drove__reader_offset(f->reader)};
     char *text = drove__grow(NULL, length, 1);
     if (text == NULL) return drove__fail_nomem(drove__reader_path(f->reader), length);
@@ -255,27 +243,6 @@ static bool is_channel_count(uint64_t n)
     return n == 1 || n == 3 || n == 4;
 }
 
-/* True if an array of 4 dimensions has its channels last, as TensorFlow and Keras keep images. */
-static bool is_channels_last(const npy_file *f, const drove_npy_options *opt)
-{
-    if (f->rank < 4) return false;
-    if (opt->channels != DROVE_CHANNELS_BY_SHAPE) return opt->channels == DROVE_CHANNELS_LAST;
-    return !is_channel_count(f->shape[1]) && is_channel_count(f->shape[3]);
-}
-
-/* One image [n_pixels][channels] of elements of size_bytes becomes [channels][n_pixels]. */
-static void split_channels(char *image, char *scratch, size_t n_pixels, size_t channels,
-                           size_t size_bytes)
-{
-    memcpy(scratch, image, n_pixels * channels * size_bytes);
-    for (size_t c = 0; c < channels; c++) {
-        char *plane = image + c * n_pixels * size_bytes;
-        const char *from = scratch + c * size_bytes;
-        for (size_t i = 0; i < n_pixels; i++)
-            memcpy(plane + i * size_bytes, from + i * channels * size_bytes, size_bytes);
-    }
-}
-
 /* Images of n rows from [height][width][channels] to [channels][height][width]. */
 static drove_status put_channels_first(drove_storage *s, size_t n)
 {
@@ -284,8 +251,16 @@ static drove_status put_channels_first(drove_storage *s, size_t n)
     char *x = s->x_kind == DROVE_X_U8 ? (char *)s->x_u8 : (char *)s->x_f32;
     char *scratch = drove__grow(NULL, row_bytes, 1);
     if (scratch == NULL) return drove__fail_nomem("an image", row_bytes);
-    for (size_t i = 0; i < n && s->channels > 1; i++)
-        split_channels(x + i * row_bytes, scratch, s->height * s->width, s->channels, element);
+    const size_t channels = s->channels, n_pixels = s->height * s->width;
+    for (size_t i = 0; i < n && channels > 1; i++) {
+        memcpy(scratch, x + i * row_bytes, row_bytes);
+        for (size_t c = 0; c < channels; c++) {
+            char *plane = x + i * row_bytes + c * n_pixels * element;
+            const char *from = scratch + c * element;
+            for (size_t k = 0; k < n_pixels; k++)
+                memcpy(plane + k * element, from + k * channels * element, element);
+        }
+    }
     free(scratch);
     return DROVE_OK;
 }
@@ -332,7 +307,10 @@ static drove_status check_x(const npy_file *f, const drove_shard *shard, uint64_
 static drove_status read_x(npy_file *f, const drove_npy_options *opt, uint64_t n_features,
                            const drove_shard *shard, drove_storage *s)
 {
-    const bool is_last = is_channels_last(f, opt);
+    /* TensorFlow and Keras keep images with their channels last. */
+    bool is_last = f->rank == 4 && opt->channels == DROVE_CHANNELS_LAST;
+    if (f->rank == 4 && opt->channels == DROVE_CHANNELS_BY_SHAPE)
+        is_last = !is_channel_count(f->shape[1]) && is_channel_count(f->shape[3]);
     const bool is_fortran = f->is_fortran && f->rank > 1;
     if (f->rank >= 3) {
         s->channels = f->rank == 4 ? (size_t)f->shape[is_last ? 3 : 1] : 1;

@@ -121,37 +121,29 @@ static const drove_spec_key keys[] = {
     DROVE_SPEC_END,
 };
 
-/* The names of the members to read; y NULL: rows without targets. */
-static drove_status choose(const drove_zip *zip, const char *path, const settings *set, int part,
-                           pair *out)
-{
-    const pair *both = find_parts(zip);
-    const char *x = set->x, *y = set->y;
-    bool is_usual = x == NULL;
-    if (part == 1 && (x != NULL || both == NULL || !has(zip, both[1].x)))
-        return fail_member(zip, path, "x", "members for tests such as \"x_test\" and \"y_test\"");
-    if (x == NULL) x = first_of(zip, x_names, DROVE_COUNT(x_names));
-    if (is_usual && both != NULL) x = both[part].x;
-    if (x == NULL) return fail_member(zip, path, "x", "examples called x, X, data, images ...");
-    *out = (pair){x, NULL};
-    if (set->is_unlabelled) return DROVE_OK;
-    if (y == NULL && is_usual && both != NULL) y = both[part].y;
-    if (y == NULL) y = first_of(zip, y_names, DROVE_COUNT(y_names));
-    if (y == NULL) return fail_member(zip, path, "y", "targets called y, Y, labels, target ...");
-    out->y = y;
-    return DROVE_OK;
-}
-
 static drove_status read_members(const drove_zip *zip, const char *path, const settings *set,
                                  int part, const drove_shard *shard, drove_storage **out)
 {
-    pair names;
+    /* The names of the members to read; of rows without targets, y is none. */
+    const pair *both = find_parts(zip);
+    const char *x_name = set->x, *y_name = set->y;
+    bool is_usual = x_name == NULL;
+    if (part == 1 && (x_name != NULL || both == NULL || !has(zip, both[1].x)))
+        return fail_member(zip, path, "x", "members for tests such as \"x_test\" and \"y_test\"");
+    if (x_name == NULL) x_name = first_of(zip, x_names, DROVE_COUNT(x_names));
+    if (is_usual && both != NULL) x_name = both[part].x;
+    if (x_name == NULL)
+        return fail_member(zip, path, "x", "examples called x, X, data, images ...");
+    if (y_name == NULL && is_usual && both != NULL) y_name = both[part].y;
+    if (y_name == NULL) y_name = first_of(zip, y_names, DROVE_COUNT(y_names));
+    if (set->is_unlabelled) y_name = NULL;
+    else if (y_name == NULL)
+        return fail_member(zip, path, "y", "targets called y, Y, labels, target ...");
+
     drove_reader *x = NULL, *y = NULL;
-    DROVE_TRY(choose(zip, path, set, part, &names));
-    drove_status status = open_member(zip, path, "x", names.x, &x);
+    drove_status status = open_member(zip, path, "x", x_name, &x);
     if (status != DROVE_OK) goto end;
-    if (names.y != NULL && (status = open_member(zip, path, "y", names.y, &y)) != DROVE_OK)
-        goto end;
+    if (y_name != NULL && (status = open_member(zip, path, "y", y_name, &y)) != DROVE_OK) goto end;
     status = drove__npy_read_pair(x, y, &set->read, shard, out);
 end:
     drove__reader_close(x);

@@ -105,16 +105,12 @@ static drove_status taps_init(taps *t, size_t n_source, size_t n, double step)
     return DROVE_OK;
 }
 
-static uint8_t luma(const uint8_t *rgb)
-{
-    unsigned sum = LUMA_RED * rgb[0] + LUMA_GREEN * rgb[1] + LUMA_BLUE * rgb[2];
-    return (uint8_t)((sum + (1u << 15)) >> 16);
-}
-
 /* A channel of a pixel: red, green or blue, or of one channel the luma. */
 static uint8_t channel_of(const uint8_t *rgb, size_t channels, size_t c)
 {
-    return channels == 1 ? luma(rgb) : rgb[c];
+    if (channels > 1) return rgb[c];
+    unsigned sum = LUMA_RED * rgb[0] + LUMA_GREEN * rgb[1] + LUMA_BLUE * rgb[2];
+    return (uint8_t)((sum + (1u << 15)) >> 16);
 }
 
 static uint8_t round_byte(float value)

@@ -157,21 +157,6 @@ static drove_status read_batch(reading *r, unsigned n_threads, size_t *n)
     return DROVE_OK;
 }
 
-static drove_status read_all(reading *r)
-{
-    const unsigned n_threads = drove__table_threads();
-    for (size_t n; r->begin < r->from->n; r->begin += n) {
-        n = r->from->n - r->begin < BATCH_MOST ? r->from->n - r->begin : BATCH_MOST;
-        drove_status status = read_batch(r, n_threads, &n);
-        for (size_t i = 0; r->bytes != NULL && i < BATCH_MOST; i++) {
-            free(r->bytes[i]);
-            r->bytes[i] = NULL;
-        }
-        DROVE_TRY(status);
-    }
-    return DROVE_OK;
-}
-
 /* ---- all of them ---- */
 
 drove_status drove__pictures_read(const drove_pictures_options *options,
@@ -193,9 +178,18 @@ drove_status drove__pictures_read(const drove_pictures_options *options,
     }
     if (r.done == NULL || (source->is_ordered && (r.bytes == NULL || r.n_bytes == NULL)))
         status = drove__fail_nomem("images", source->n * sizeof *r.done);
-    if (status == DROVE_OK) status = read_all(&r);
-    /* Takes away the rows of images that were skipped. */
     if (status != DROVE_OK) goto end;
+    const unsigned n_threads = drove__table_threads();
+    for (size_t n_batch; r.begin < source->n; r.begin += n_batch) {
+        n_batch = source->n - r.begin < BATCH_MOST ? source->n - r.begin : BATCH_MOST;
+        status = read_batch(&r, n_threads, &n_batch);
+        for (size_t i = 0; r.bytes != NULL && i < BATCH_MOST; i++) {
+            free(r.bytes[i]);
+            r.bytes[i] = NULL;
+        }
+        if (status != DROVE_OK) goto end;
+    }
+    /* Takes away the rows of images that were skipped. */
     drove_storage *s = r.storage;
     const size_t n = r.from->n;
     size_t kept = 0;

@@ -384,26 +384,21 @@ static drove_status load(void *context, size_t i, uint8_t **bytes, size_t *n_byt
     return DROVE_OK;
 }
 
-/* Labels are classes, however many there are. */
-static drove_status set_targets(const contents *c, const drove_spec *spec, drove_storage *s)
+static drove_status read_archives(const drove_spec *spec, contents *c, drove_storage *s)
 {
-    const drove_label_options of_classes = {.target = DROVE_TARGET_CLASS,
-                                            .n_classes = c->set.n_classes};
+    DROVE_TRY(drove__labels_create(&c->labels));
+    for (size_t i = 0; i < c->archives->n; i++) DROVE_TRY(read_archive(c, i));
     s->n_rows = c->n;
     if (c->n_dotted > 0)
         drove__storage_note(s,
                             "%zu image%s such as \"%s\" left out: the name of an example ends at "
                             "its first '.'",
                             c->n_dotted, c->n_dotted == 1 ? "" : "s", c->dotted);
-    if (c->set.is_unlabelled) return drove__storage_set_unlabelled(s);
-    return drove__labels_finish(c->labels, &of_classes, spec->arg[0], s);
-}
-
-static drove_status read_archives(const drove_spec *spec, contents *c, drove_storage *s)
-{
-    DROVE_TRY(drove__labels_create(&c->labels));
-    for (size_t i = 0; i < c->archives->n; i++) DROVE_TRY(read_archive(c, i));
-    DROVE_TRY(set_targets(c, spec, s));
+    /* Labels are classes, however many there are. */
+    const drove_label_options of_classes = {.target = DROVE_TARGET_CLASS,
+                                            .n_classes = c->set.n_classes};
+    DROVE_TRY(c->set.is_unlabelled ? drove__storage_set_unlabelled(s)
+                                   : drove__labels_finish(c->labels, &of_classes, spec->arg[0], s));
     s->row_name_at = drove__grow(NULL, c->n, sizeof *s->row_name_at);
     if (s->row_name_at == NULL) return drove__fail_nomem("images", c->n * sizeof *s->row_name_at);
     for (size_t i = 0; i < c->n; i++) s->row_name_at[i] = c->samples[i].name;
