@@ -59,31 +59,6 @@ static drove_status create_empty(const drove_data *from, drove_data **out)
     return DROVE_OK;
 }
 
-/* Targets of the rows of the view, in its order. */
-static drove_status copy_labels(const drove_data *from, drove_storage *to)
-{
-    const drove_storage *s = from->storage;
-    size_t n_labels = 0;
-    for (size_t i = 0; i < from->n_rows; i++) {
-        size_t row = drove__data_row(from, i);
-        n_labels += (size_t)(s->label_start[row + 1] - s->label_start[row]);
-    }
-    to->label_start = drove__grow(NULL, from->n_rows + 1, sizeof *to->label_start);
-    to->label = drove__grow(NULL, n_labels, sizeof *to->label);
-    if (to->label_start == NULL || to->label == NULL)
-        return drove__fail_nomem("labels", n_labels * sizeof *to->label);
-    uint64_t at = 0;
-    for (size_t i = 0; i < from->n_rows; i++) {
-        size_t row = drove__data_row(from, i);
-        size_t n = (size_t)(s->label_start[row + 1] - s->label_start[row]);
-        to->label_start[i] = at;
-        if (n > 0) memcpy(to->label + at, s->label + s->label_start[row], n * sizeof *to->label);
-        at += n;
-    }
-    to->label_start[from->n_rows] = at;
-    return DROVE_OK;
-}
-
 /* Targets and weights. */
 static drove_status copy_targets(const drove_data *from, drove_storage *to)
 {
@@ -95,7 +70,28 @@ static drove_status copy_targets(const drove_data *from, drove_storage *to)
         for (size_t i = 0; i < n; i++)
             to->weight[i] = from->storage->weight[drove__data_row(from, i)];
     }
-    if (s->y_kind == DROVE_Y_LABELS) return copy_labels(from, to);
+    if (s->y_kind == DROVE_Y_LABELS) {
+        size_t n_labels = 0;
+        for (size_t i = 0; i < n; i++) {
+            size_t row = drove__data_row(from, i);
+            n_labels += (size_t)(s->label_start[row + 1] - s->label_start[row]);
+        }
+        to->label_start = drove__grow(NULL, n + 1, sizeof *to->label_start);
+        to->label = drove__grow(NULL, n_labels, sizeof *to->label);
+        if (to->label_start == NULL || to->label == NULL)
+            return drove__fail_nomem("labels", n_labels * sizeof *to->label);
+        uint64_t at = 0;
+        for (size_t i = 0; i < n; i++) {
+            size_t row = drove__data_row(from, i);
+            size_t n_here = (size_t)(s->label_start[row + 1] - s->label_start[row]);
+            to->label_start[i] = at;
+            if (n_here > 0)
+                memcpy(to->label + at, s->label + s->label_start[row], n_here * sizeof *to->label);
+            at += n_here;
+        }
+        to->label_start[n] = at;
+        return DROVE_OK;
+    }
     if (s->y_kind == DROVE_Y_CLASS) {
         to->y_class = drove__grow(NULL, n, sizeof *to->y_class);
         if (to->y_class == NULL) return drove__fail_nomem("classes", n * sizeof *to->y_class);

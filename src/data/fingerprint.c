@@ -8,19 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned quantised_parts(const drove_quant *q, size_t row, drove_row_part *part)
-{
-    if (q->index_bits == 0) {
-        part[0] = (drove_row_part){(const char *)q->value + row * q->row_bytes, q->row_bytes};
-        return 1;
-    }
-    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
-    size_t first = (size_t)q->row_start[row], n = (size_t)q->row_start[row + 1] - first;
-    part[0] = (drove_row_part){(const char *)q->index + first * index_bytes, n * index_bytes};
-    part[1] = (drove_row_part){(const char *)q->value + first * size_bytes, n * size_bytes};
-    return 2;
-}
-
 static unsigned input_parts(const drove_storage *s, size_t row, drove_row_part *part)
 {
     size_t n = s->n_features;
@@ -29,7 +16,19 @@ static unsigned input_parts(const drove_storage *s, size_t row, drove_row_part *
     case DROVE_X_F32:
         part[0] = (drove_row_part){s->x_f32 + row * n, n * sizeof *s->x_f32};
         return 1;
-    case DROVE_X_QUANT: return quantised_parts(s->quant, row, part);
+    case DROVE_X_QUANT: {
+        const drove_quant *q = s->quant;
+        if (q->index_bits == 0) {
+            part[0] = (drove_row_part){(const char *)q->value + row * q->row_bytes, q->row_bytes};
+            return 1;
+        }
+        size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
+        size_t first = (size_t)q->row_start[row];
+        n = (size_t)q->row_start[row + 1] - first;
+        part[0] = (drove_row_part){(const char *)q->index + first * index_bytes, n * index_bytes};
+        part[1] = (drove_row_part){(const char *)q->value + first * size_bytes, n * size_bytes};
+        return 2;
+    }
     case DROVE_X_CSR: break;
     }
     size_t first = (size_t)s->row_start[row];
@@ -61,23 +60,17 @@ unsigned drove__row_parts(const drove_storage *storage, size_t row,
     return n + 1;
 }
 
-static drove_status add_names(const drove_storage *s, drove_checksum *sum)
-{
-    char *columns;
-    for (size_t i = 0; s->class_name != NULL && i < drove__storage_n_names(s); i++)
-        drove__checksum_add(sum, s->class_name[i], strlen(s->class_name[i]) + 1);
-    if (s->schema == NULL) return DROVE_OK;
-    DROVE_TRY(drove__schema_to_json(s->schema, &columns));
-    drove__checksum_add(sum, columns, strlen(columns));
-    free(columns);
-    return DROVE_OK;
-}
-
 static drove_status sum_up(const drove_storage *storage, bool has_rows, uint64_t *out)
 {
     drove_checksum *sum;
     DROVE_TRY(drove__checksum_begin(&sum));
-    drove_status status = add_names(storage, sum);
+    drove_status status = DROVE_OK;
+    for (size_t i = 0; storage->class_name != NULL && i < drove__storage_n_names(storage); i++)
+        drove__checksum_add(sum, storage->class_name[i], strlen(storage->class_name[i]) + 1);
+    char *columns = NULL;
+    if (storage->schema != NULL) status = drove__schema_to_json(storage->schema, &columns);
+    if (columns != NULL) drove__checksum_add(sum, columns, strlen(columns));
+    free(columns);
     if (status == DROVE_OK && has_rows) {
         const size_t n =
             storage->n_rows < DROVE_FINGERPRINT_ROWS ? storage->n_rows : DROVE_FINGERPRINT_ROWS;

@@ -34,17 +34,6 @@ static size_t count_x_bytes(const drove_storage *s)
     return starts + (size_t)q->n_stored * (drove__number_size(q->number) + q->index_bits / 8);
 }
 
-/* Numbers of a row in memory, without bridges. */
-static size_t count_stored(const drove_storage *s, size_t row)
-{
-    if (!drove__storage_is_sparse(s)) return s->n_features;
-    if (s->x_kind == DROVE_X_CSR) return (size_t)(s->row_start[row + 1] - s->row_start[row]);
-    drove_quant_walk walk = drove__quant_walk(s->quant, row);
-    size_t n = 0;
-    while (drove__quant_next(s->quant, &walk)) n++;
-    return n;
-}
-
 void drove_data_describe(const drove_data *data, drove_data_facts *out)
 {
     DROVE_ALIVE(data, "data");
@@ -52,7 +41,16 @@ void drove_data_describe(const drove_data *data, drove_data_facts *out)
     const drove_storage *s = data->storage;
     const drove_quant *q = s->quant;
     size_t n_stored = 0;
-    for (size_t i = 0; i < data->n_rows; i++) n_stored += count_stored(s, drove__data_row(data, i));
+    for (size_t i = 0; i < data->n_rows; i++) { /* without bridges */
+        const size_t row = drove__data_row(data, i);
+        if (!drove__storage_is_sparse(s)) n_stored += s->n_features;
+        else if (s->x_kind == DROVE_X_CSR)
+            n_stored += (size_t)(s->row_start[row + 1] - s->row_start[row]);
+        else {
+            drove_quant_walk walk = drove__quant_walk(q, row);
+            while (drove__quant_next(q, &walk)) n_stored++;
+        }
+    }
 
     size_t n_bytes = sizeof *data + sizeof *s + count_x_bytes(s);
     n_bytes +=
@@ -103,9 +101,10 @@ static void see(value_range *range, double value)
     range->n++;
 }
 
-/* origin: of dense examples; NULL: zeros. */
-static value_range range_of_x(const drove_data *data, const double *origin)
+static drove_status print_x(const drove_data *data, const drove_data_facts *facts, FILE *stream)
 {
+    double *origin; /* of dense examples; NULL: zeros */
+    DROVE_TRY(drove__origin_all(data->storage, &origin));
     const drove_storage *s = data->storage;
     value_range range = {0};
     for (size_t i = 0; i < data->n_rows; i++) {
@@ -127,14 +126,6 @@ static value_range range_of_x(const drove_data *data, const double *origin)
             see(&range, origin != NULL ? x + origin[f] : x);
         }
     }
-    return range;
-}
-
-static drove_status print_x(const drove_data *data, const drove_data_facts *facts, FILE *stream)
-{
-    double *origin;
-    DROVE_TRY(drove__origin_all(data->storage, &origin));
-    const value_range range = range_of_x(data, origin);
     free(origin);
     double cells = (double)facts->n_rows * (double)facts->n_features;
     double n_nonzero = (double)(range.n - range.n_zero);
@@ -142,12 +133,12 @@ static drove_status print_x(const drove_data *data, const drove_data_facts *fact
     if (range.n > 0) {
         fprintf(stream, "values    %g to %g, mean %.6g%s\n", range.least, range.most,
                 range.sum / (double)range.n,
-                drove__storage_is_sparse(data->storage) ? " (of the stored ones)" : "");
+                drove__storage_is_sparse(s) ? " (of the stored ones)" : "");
     }
     fprintf(stream, "non-zero  %.0f (%.3g %%), %.4g a row\n", n_nonzero, 100.0 * n_nonzero / cells,
             n_nonzero / (double)facts->n_rows);
     fprintf(stream, "scale     %s%s\n", facts->scale,
-            facts->quantum != 0 && data->storage->scaling != DROVE_SCALE_NONE ? ", applied" : "");
+            facts->quantum != 0 && s->scaling != DROVE_SCALE_NONE ? ", applied" : "");
     if (facts->quantum == 0) return DROVE_OK;
     fprintf(stream, "quantum   %g (value of the number 1); %llu values clamped, %llu bridges\n",
             facts->quantum, (unsigned long long)facts->n_clamped,

@@ -212,29 +212,6 @@ static uint64_t count_bridges(const uint32_t *index, size_t n, uint32_t most)
     return n_bridges;
 }
 
-static drove_status allocate_pairs(const source *from, drove_quant *q)
-{
-    uint32_t most = drove__index_most(q->index_bits);
-    q->row_start = drove__alloc(q->n_rows + 1, sizeof *q->row_start);
-    if (q->row_start == NULL)
-        return drove__fail_nomem("quantised data", (q->n_rows + 1) * sizeof *q->row_start);
-    for (size_t i = 0; i < q->n_rows; i++) {
-        size_t n, at = row_begin(from, source_row(from, i), &n);
-        uint64_t n_bridges = most > 0 ? count_bridges(from->s->index + at, n, most) : 0;
-        q->n_bridges += n_bridges;
-        q->row_start[i + 1] = q->row_start[i] + n + n_bridges;
-    }
-    q->n_stored = q->row_start[q->n_rows];
-    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
-    q->value = drove__alloc((size_t)q->n_stored, size_bytes);
-    q->index = drove__alloc((size_t)q->n_stored, index_bytes);
-    if (q->value == NULL || q->index == NULL) {
-        return drove__fail_nomem("quantised data",
-                                 (size_t)q->n_stored * (size_bytes + index_bytes));
-    }
-    return DROVE_OK;
-}
-
 /* Writes pairs of index[n] and the numbers of value[n], from pair `to` on; *place is the index of
  * the previous pair.  Returns the pair after the last.  The zeros of bridges are already there. */
 static uint64_t fill_pairs(drove_quant *q, uint64_t to, const uint32_t *index, const char *value,
@@ -255,7 +232,24 @@ static uint64_t fill_pairs(drove_quant *q, uint64_t to, const uint32_t *index, c
 static drove_status fill_sparse(const source *from, drove_quant *q)
 {
     float chunk[CHUNK], value[CHUNK]; /* value: of any format */
-    DROVE_TRY(allocate_pairs(from, q));
+    uint32_t most = drove__index_most(q->index_bits);
+    q->row_start = drove__alloc(q->n_rows + 1, sizeof *q->row_start);
+    if (q->row_start == NULL)
+        return drove__fail_nomem("quantised data", (q->n_rows + 1) * sizeof *q->row_start);
+    for (size_t i = 0; i < q->n_rows; i++) {
+        size_t n, at = row_begin(from, source_row(from, i), &n);
+        uint64_t n_bridges = most > 0 ? count_bridges(from->s->index + at, n, most) : 0;
+        q->n_bridges += n_bridges;
+        q->row_start[i + 1] = q->row_start[i] + n + n_bridges;
+    }
+    q->n_stored = q->row_start[q->n_rows];
+    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
+    q->value = drove__alloc((size_t)q->n_stored, size_bytes);
+    q->index = drove__alloc((size_t)q->n_stored, index_bytes);
+    if (q->value == NULL || q->index == NULL) {
+        return drove__fail_nomem("quantised data",
+                                 (size_t)q->n_stored * (size_bytes + index_bytes));
+    }
     for (size_t i = 0; i < q->n_rows; i++) {
         size_t n, at = row_begin(from, source_row(from, i), &n);
         uint64_t to = q->row_start[i];

@@ -37,8 +37,8 @@ static inline uint64_t draw(stream *s)
 
 /* ---- numbers ---- */
 
-/* Quantised data never hold the lowest integer: it becomes the one above; of 4 bits, where that
- * would move the mean, 0. */
+/* The lowest integer of 4 bits, which quantised data never hold, becomes 0: the one above it would
+ * move the mean. */
 static void to_i4(uint8_t *x, size_t n)
 {
     const size_t n_bytes = drove__numbers_bytes(DROVE_I4, n);
@@ -47,16 +47,6 @@ static void to_i4(uint8_t *x, size_t n)
         x[i] = (uint8_t)((lower == 0x08 ? 0 : lower) | (upper == 0x80 ? 0 : upper));
     }
     if (n % 2 == 1) drove__nibble_set(x, n, 0);
-}
-
-static void to_i8(int8_t *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) x[i] = (int8_t)(x[i] < -INT8_MAX ? -INT8_MAX : x[i]);
-}
-
-static void to_i16(int16_t *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) x[i] = (int16_t)(x[i] < -INT16_MAX ? -INT16_MAX : x[i]);
 }
 
 /* Random 32-bit integers, in place, become floats in [-1, 1). */
@@ -70,7 +60,8 @@ static void to_f32(void *memory, size_t n)
     }
 }
 
-/* n numbers of a format into x; the last word may be partial. */
+/* n numbers of a format into x; the last word may be partial.  Quantised data never hold the lowest
+ * integer: it becomes the one above. */
 static void fill_numbers(drove_number number, stream *s, void *x, size_t n)
 {
     size_t n_bytes = drove__numbers_bytes(number, n), at = 0;
@@ -80,10 +71,17 @@ static void fill_numbers(drove_number number, stream *s, void *x, size_t n)
     }
     uint64_t last = draw(s);
     memcpy((char *)x + at, &last, n_bytes - at);
+    int8_t *i8 = x;
+    int16_t *i16 = x;
     switch (number) {
     case DROVE_I4: to_i4(x, n); break;
-    case DROVE_I8: to_i8(x, n); break;
-    case DROVE_I16: to_i16(x, n); break;
+    case DROVE_I8:
+        for (size_t i = 0; i < n; i++) i8[i] = (int8_t)(i8[i] < -INT8_MAX ? -INT8_MAX : i8[i]);
+        break;
+    case DROVE_I16:
+        for (size_t i = 0; i < n; i++)
+            i16[i] = (int16_t)(i16[i] < -INT16_MAX ? -INT16_MAX : i16[i]);
+        break;
     default: to_f32(x, n); break;
     }
 }

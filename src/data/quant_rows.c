@@ -212,20 +212,27 @@ static drove_status fail_number(const char *where, size_t row)
     return drove__fail(DROVE_E_DATA, "%s: row %zu: a number is outside its format", where, row + 1);
 }
 
-static drove_status check_dense(const drove_quant *q, const drove_quant_span *span)
+drove_status drove__quant_check_scale(const drove_quant *q, const char *where)
 {
-    const size_t used = drove__numbers_bytes(q->number, q->n_features);
-    for (size_t i = 0; i < span->n; i++) {
-        const char *value = (const char *)q->value + (span->first + i) * q->row_bytes;
-        bool is_bad = has_bad_number(q, value, q->n_features);
-        for (size_t at = used; at < q->row_bytes; at++) is_bad |= value[at] != 0;
-        if (is_bad) return fail_number(span->where, span->shown + i);
-    }
-    return DROVE_OK;
+    float most = q->number == DROVE_F32 ? 1.0f : (float)drove__number_most(q->number);
+    bool is_good = isfinite(q->scale * most) && q->scale >= FLT_MIN;
+    if (is_good && (q->number != DROVE_F32 || q->scale == 1)) return DROVE_OK;
+    return drove__fail(DROVE_E_DATA, "%s: expected a scale for %s, found %g", where,
+                       drove__quant_name(q->number, q->index_bits), (double)q->scale);
 }
 
-static drove_status check_sparse(const drove_quant *q, const drove_quant_span *span)
+drove_status drove__quant_check_rows(const drove_quant *q, const drove_quant_span *span)
 {
+    if (q->index_bits == 0) {
+        const size_t used = drove__numbers_bytes(q->number, q->n_features);
+        for (size_t i = 0; i < span->n; i++) {
+            const char *value = (const char *)q->value + (span->first + i) * q->row_bytes;
+            bool is_bad = has_bad_number(q, value, q->n_features);
+            for (size_t at = used; at < q->row_bytes; at++) is_bad |= value[at] != 0;
+            if (is_bad) return fail_number(span->where, span->shown + i);
+        }
+        return DROVE_OK;
+    }
     const size_t size_bytes = drove__number_size(q->number);
     for (size_t i = 0; i < span->n; i++) {
         const size_t row = span->first + i;
@@ -250,20 +257,6 @@ static drove_status check_sparse(const drove_quant *q, const drove_quant_span *s
             return fail_number(span->where, span->shown + i);
     }
     return DROVE_OK;
-}
-
-drove_status drove__quant_check_scale(const drove_quant *q, const char *where)
-{
-    float most = q->number == DROVE_F32 ? 1.0f : (float)drove__number_most(q->number);
-    bool is_good = isfinite(q->scale * most) && q->scale >= FLT_MIN;
-    if (is_good && (q->number != DROVE_F32 || q->scale == 1)) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected a scale for %s, found %g", where,
-                       drove__quant_name(q->number, q->index_bits), (double)q->scale);
-}
-
-drove_status drove__quant_check_rows(const drove_quant *q, const drove_quant_span *span)
-{
-    return q->index_bits == 0 ? check_dense(q, span) : check_sparse(q, span);
 }
 
 drove_status drove__quant_check(const drove_quant *q, size_t n_features, const char *where)

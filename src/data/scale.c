@@ -170,14 +170,6 @@ static bool is_mean(drove_scaling scaling)
     return scaling >= DROVE_SCALE_MEAN;
 }
 
-/* value[f] of a channel's pixels becomes their mean. */
-static void average_channel(double *value, size_t n)
-{
-    double sum = 0;
-    for (size_t f = 0; f < n; f++) sum += value[f];
-    for (size_t f = 0; f < n; f++) value[f] = sum / (double)n;
-}
-
 static drove_status fit_mean(drove_data *data)
 {
     const drove_storage *s = data->storage;
@@ -188,7 +180,11 @@ static drove_status fit_mean(drove_data *data)
     const double n_rows = sum_weights(data);
     add_dense(data, NULL, false, mean);
     for (size_t f = 0; f < n; f++) mean[f] /= n_rows;
-    for (size_t f = 0; f < n && of_channels; f += plane) average_channel(mean + f, plane);
+    for (size_t f = 0; f < n && of_channels; f += plane) { /* the mean of a channel's pixels */
+        double sum = 0;
+        for (size_t i = f; i < f + plane; i++) sum += mean[i];
+        for (size_t i = f; i < f + plane; i++) mean[i] = sum / (double)plane;
+    }
     if (data->scaling == DROVE_SCALE_MEAN || data->scaling == DROVE_SCALE_MEAN_CHANNEL) {
         for (size_t f = 0; f < n; f++) data->factor[f] = 1.0f;
     } else {
@@ -212,14 +208,6 @@ bool drove__scaling_is_fitted(drove_scaling scaling, const drove_storage *s)
 {
     if (scaling == DROVE_SCALE_NONE) return false;
     return !(scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_U8);
-}
-
-static drove_status fit(drove_data *data)
-{
-    if (data->scaling == DROVE_SCALE_STANDARD) return fit_standard(data);
-    if (is_mean(data->scaling)) return fit_mean(data);
-    fit_unit(data, false);
-    return DROVE_OK;
 }
 
 /* Is some stored |x| of the view above 1?  Values that others have normalised stay as they are. */
@@ -267,7 +255,9 @@ drove_status drove__scale_fit(drove_data *data)
         }
     }
     DROVE_TRY(allocate(data));
-    DROVE_TRY(fit(data));
+    if (data->scaling == DROVE_SCALE_STANDARD) DROVE_TRY(fit_standard(data));
+    else if (is_mean(data->scaling)) DROVE_TRY(fit_mean(data));
+    else fit_unit(data, false);
     /* Features of a table that are 0 or 1 stay so. */
     const drove_schema *schema = data->storage->schema;
     for (size_t f = 0; schema != NULL && f < data->storage->n_features; f++) {
@@ -301,28 +291,26 @@ drove_scale drove__data_scale(const drove_data *data)
     return (drove_scale){data->scaling, data->shift, data->factor};
 }
 
-/* Quantised test data cannot be scaled: they must have the training data's scaling already. */
-static drove_status compare(const drove_scale *train, const drove_data *test)
-{
-    drove_scale found = drove__data_scale(test);
-    size_t n_bytes = test->storage->n_features * sizeof *found.shift;
-    if (found.factor == NULL && train->factor == NULL) return DROVE_OK;
-    if (found.factor != NULL && train->factor != NULL &&
-        memcmp(found.shift, train->shift, n_bytes) == 0 &&
-        memcmp(found.factor, train->factor, n_bytes) == 0)
-        return DROVE_OK;
-    bool same_word = found.scaling == train->scaling;
-    return drove__fail(DROVE_E_SHAPE,
-                       "expected data quantised with the scaling of the training data (%s), found "
-                       "%s%s (--part of drove data convert makes both from one data set)",
-                       drove__scaling_name(train->scaling), same_word ? "other numbers for " : "",
-                       drove__scaling_name(found.scaling));
-}
-
 drove_status drove__scale_copy(const drove_data *train, drove_data *test)
 {
     drove_scale scale = drove__data_scale(train);
-    if (test->storage->x_kind == DROVE_X_QUANT) return compare(&scale, test);
+    if (test->storage->x_kind == DROVE_X_QUANT) {
+        /* Quantised test data cannot be scaled: they must have the training data's scaling. */
+        const drove_scale found = drove__data_scale(test);
+        const size_t n_bytes = test->storage->n_features * sizeof *found.shift;
+        if (found.factor == NULL && scale.factor == NULL) return DROVE_OK;
+        if (found.factor != NULL && scale.factor != NULL &&
+            memcmp(found.shift, scale.shift, n_bytes) == 0 &&
+            memcmp(found.factor, scale.factor, n_bytes) == 0)
+            return DROVE_OK;
+        const bool same_word = found.scaling == scale.scaling;
+        return drove__fail(DROVE_E_SHAPE,
+                           "expected data quantised with the scaling of the training data (%s), "
+                           "found %s%s (--part of drove data convert makes both from one data set)",
+                           drove__scaling_name(scale.scaling),
+                           same_word ? "other numbers for " : "",
+                           drove__scaling_name(found.scaling));
+    }
     test->scaling = scale.scaling;
     if (scale.factor == NULL) return DROVE_OK;
     DROVE_TRY(allocate(test));

@@ -211,30 +211,27 @@ static size_t first_not_finite(const float *value, size_t n)
     return i;
 }
 
-static drove_status check_sparse(const drove_storage *s, const char *where)
-{
-    for (size_t row = 0; row < s->n_rows; row++) {
-        for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
-            if (s->index[k] >= s->n_features) {
-                return drove__fail(DROVE_E_DATA, "%s: row %zu: feature %u is not below %zu", where,
-                                   row + 1, s->index[k], s->n_features);
-            }
-            if (k > s->row_start[row] && s->index[k] <= s->index[k - 1]) {
-                return drove__fail(DROVE_E_DATA, "%s: row %zu: feature numbers do not ascend",
-                                   where, row + 1);
-            }
-        }
-    }
-    size_t n = s->row_start[s->n_rows];
-    if (s->value != NULL && first_not_finite(s->value, n) < n) {
-        return drove__fail(DROVE_E_DATA, "%s: a value is not finite", where);
-    }
-    return DROVE_OK;
-}
-
 static drove_status check_x(const drove_storage *s, const char *where)
 {
-    if (s->x_kind == DROVE_X_CSR) return check_sparse(s, where);
+    if (s->x_kind == DROVE_X_CSR) {
+        for (size_t row = 0; row < s->n_rows; row++) {
+            for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
+                if (s->index[k] >= s->n_features) {
+                    return drove__fail(DROVE_E_DATA, "%s: row %zu: feature %u is not below %zu",
+                                       where, row + 1, s->index[k], s->n_features);
+                }
+                if (k > s->row_start[row] && s->index[k] <= s->index[k - 1]) {
+                    return drove__fail(DROVE_E_DATA, "%s: row %zu: feature numbers do not ascend",
+                                       where, row + 1);
+                }
+            }
+        }
+        size_t n_stored = s->row_start[s->n_rows];
+        if (s->value != NULL && first_not_finite(s->value, n_stored) < n_stored) {
+            return drove__fail(DROVE_E_DATA, "%s: a value is not finite", where);
+        }
+        return DROVE_OK;
+    }
     if (s->x_kind == DROVE_X_U8) return DROVE_OK;
     if (s->x_kind == DROVE_X_QUANT) return drove__quant_check(s->quant, s->n_features, where);
     size_t n = s->n_rows * s->n_features;

@@ -6,18 +6,6 @@
 
 #include <stdlib.h>
 
-static drove_status allocate(const drove_synth_size *size, drove_storage *s)
-{
-    size_t n = s->n_rows * s->n_features;
-    s->y_class = drove__grow(NULL, s->n_rows, sizeof *s->y_class);
-    if (s->x_kind == DROVE_X_U8) s->x_u8 = drove__alloc(n, 1);
-    else if (s->x_kind == DROVE_X_F32) s->x_f32 = drove__alloc(n, sizeof *s->x_f32);
-    else s->row_start = drove__grow(NULL, s->n_rows + 1, sizeof *s->row_start);
-    bool has_x = s->x_u8 != NULL || s->x_f32 != NULL || s->row_start != NULL;
-    if (has_x && s->y_class != NULL) return DROVE_OK;
-    return drove__fail_nomem("generated data", (size_t)size->n_rows * (size_t)size->n_features);
-}
-
 drove_status drove__synth_create(const drove_spec *spec, const drove_synth_size *size,
                                  size_t n_classes, drove_storage **out)
 {
@@ -38,10 +26,15 @@ drove_status drove__synth_create(const drove_spec *spec, const drove_synth_size 
     s->x_kind = size->x_kind;
     s->y_kind = DROVE_Y_CLASS;
     s->n_classes = n_classes;
-    drove_status status = allocate(size, s);
-    if (status != DROVE_OK) {
+    size_t n = s->n_rows * s->n_features;
+    s->y_class = drove__grow(NULL, s->n_rows, sizeof *s->y_class);
+    if (s->x_kind == DROVE_X_U8) s->x_u8 = drove__alloc(n, 1);
+    else if (s->x_kind == DROVE_X_F32) s->x_f32 = drove__alloc(n, sizeof *s->x_f32);
+    else s->row_start = drove__grow(NULL, s->n_rows + 1, sizeof *s->row_start);
+    bool has_x = s->x_u8 != NULL || s->x_f32 != NULL || s->row_start != NULL;
+    if (!has_x || s->y_class == NULL) {
         drove__storage_release(s);
-        return status;
+        return drove__fail_nomem("generated data", n);
     }
     *out = s;
     return DROVE_OK;

@@ -93,16 +93,6 @@ static drove_status draw_rows(logistic_model *m, drove_storage *s)
     return DROVE_OK;
 }
 
-static drove_status name_classes(drove_storage *s)
-{
-    s->class_name = calloc(2, sizeof *s->class_name);
-    if (s->class_name == NULL) return drove__fail_nomem("class names", 2 * sizeof *s->class_name);
-    s->class_name[0] = strdup("-1");
-    s->class_name[1] = strdup("+1");
-    if (s->class_name[0] != NULL && s->class_name[1] != NULL) return DROVE_OK;
-    return drove__fail_nomem("class names", 6);
-}
-
 static drove_status read_logistic(const drove_spec *spec, int part, const drove_shard *shard,
                                   drove_storage **out)
 {
@@ -118,10 +108,20 @@ static drove_status read_logistic(const drove_spec *spec, int part, const drove_
                              .n_stored = expected < 1e18 ? (uint64_t)expected : (uint64_t)1e18};
     DROVE_TRY(drove__synth_create(spec, &size, 2, &s));
     m.w = drove__grow(NULL, (size_t)m.of.d, sizeof *m.w);
-    drove_status status =
-        m.w != NULL ? DROVE_OK : drove__fail_nomem("true model", (size_t)m.of.d * sizeof *m.w);
-    if (status == DROVE_OK) status = draw_rows(&m, s);
-    if (status == DROVE_OK) status = name_classes(s);
+    s->class_name = calloc(2, sizeof *s->class_name);
+    drove_status status = DROVE_OK;
+    if (m.w == NULL || s->class_name == NULL) {
+        status = drove__fail_nomem("true model", (size_t)m.of.d * sizeof *m.w);
+        goto end;
+    }
+    s->class_name[0] = strdup("-1");
+    s->class_name[1] = strdup("+1");
+    if (s->class_name[0] == NULL || s->class_name[1] == NULL) {
+        status = drove__fail_nomem("class names", 6);
+        goto end;
+    }
+    status = draw_rows(&m, s);
+end:
     free(m.w);
     if (status != DROVE_OK) drove__storage_release(s);
     else *out = s;

@@ -76,16 +76,6 @@ static size_t class_at(const drove_storage *s, const char *text, size_t *n_name)
     return found;
 }
 
-static drove_status read_weight(const char *text, size_t n, float *out)
-{
-    char number[64];
-    double value = 0.0;
-    snprintf(number, sizeof number, "%.*s", (int)(n < sizeof number ? n : sizeof number - 1), text);
-    DROVE_TRY(drove__parse_real("--class-weight", number, 0.0, 1e30, &value));
-    *out = (float)value;
-    return DROVE_OK;
-}
-
 /* is_given[n_classes]: of calloc. */
 static drove_status read_list(const drove_storage *s, const char *text, bool *is_given,
                               float *weight)
@@ -102,30 +92,24 @@ static drove_status read_list(const drove_storage *s, const char *text, bool *is
                 drove__class_text(s, 0, number[0]),
                 drove__class_text(s, s->n_classes - 1, number[1]), text);
         }
-        const char *number = text + n_name + 1;
-        size_t n = strcspn(number, ",");
         if (is_given[c])
             return drove__fail(DROVE_E_ARG,
                                "--class-weight: expected each class once, found "
                                "\"%.*s\" twice",
                                (int)(n_name < 60 ? n_name : 60), text);
         is_given[c] = true;
-        DROVE_TRY(read_weight(number, n, &weight[c]));
-        text = number + n;
+        text += n_name + 1;
+        size_t n = strcspn(text, ",");
+        char number[64];
+        double value = 0.0;
+        snprintf(number, sizeof number, "%.*s", (int)(n < sizeof number ? n : sizeof number - 1),
+                 text);
+        DROVE_TRY(drove__parse_real("--class-weight", number, 0.0, 1e30, &value));
+        weight[c] = (float)value;
+        text += n;
         if (*text == '\0') return DROVE_OK;
         text++;
     }
-}
-
-static drove_status parse_classes(const drove_data *data, const char *text, float *weight)
-{
-    const drove_storage *s = data->storage;
-    if (strcmp(text, "balanced") == 0) return balance(data, weight);
-    bool *is_given = calloc(s->n_classes, sizeof *is_given);
-    if (is_given == NULL) return drove__fail_nomem("weights of classes", s->n_classes);
-    drove_status status = read_list(s, text, is_given, weight);
-    free(is_given);
-    return status;
 }
 
 drove_status drove__weights_of_classes(drove_data *data, const char *text)
@@ -140,7 +124,14 @@ drove_status drove__weights_of_classes(drove_data *data, const char *text)
     float *weight = drove__grow(NULL, s->n_classes, sizeof *weight);
     if (weight == NULL)
         return drove__fail_nomem("weights of classes", s->n_classes * sizeof *weight);
-    drove_status status = parse_classes(data, text, weight);
+    drove_status status;
+    if (strcmp(text, "balanced") == 0) status = balance(data, weight);
+    else {
+        bool *is_given = calloc(s->n_classes, sizeof *is_given);
+        status = is_given != NULL ? read_list(s, text, is_given, weight)
+                                  : drove__fail_nomem("weights of classes", s->n_classes);
+        free(is_given);
+    }
     if (status != DROVE_OK) {
         free(weight);
         return status;
