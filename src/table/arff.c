@@ -140,15 +140,6 @@ static drove_status read_nominal(arff_text *a, const char *at, const char *end, 
     }
 }
 
-/* The order of day and month in a format such as "dd/MM/yyyy", as drove_content.type. */
-static char type_of_date(const char *format, const char *end)
-{
-    for (; format < end && *format != 'y'; format++) {
-        if (*format == 'd' || *format == 'M') return *format == 'd' ? 'd' : 'm';
-    }
-    return 0;
-}
-
 static drove_status read_attribute(arff_text *a, const char *at, const char *end)
 {
     static const char *const numeric[] = {"numeric", "real", "integer"};
@@ -174,8 +165,14 @@ static drove_status read_attribute(arff_text *a, const char *at, const char *end
         new->first = strdup("0");
         return new->first != NULL ? DROVE_OK : drove__fail_nomem(a->path, 1);
     }
-    if (has_word(at, end, "date")) new->type = type_of_date(at + strlen("date"), end);
-    if (has_word(at, end, "string") || has_word(at, end, "date")) return DROVE_OK;
+    if (has_word(at, end, "string")) return DROVE_OK;
+    if (has_word(at, end, "date")) {
+        /* The order of day and month in a format such as "dd/MM/yyyy". */
+        const char *format = at + strlen("date");
+        while (format < end && *format != 'y' && *format != 'd' && *format != 'M') format++;
+        if (format < end && *format != 'y') new->type = *format == 'd' ? 'd' : 'm';
+        return DROVE_OK;
+    }
     return fail_here(a, "numeric, real, integer, string, date or {values} as the type of an "
                         "attribute");
 }

@@ -137,20 +137,6 @@ static bool is_line_end(char c)
     return c == '\n' || c == '\r';
 }
 
-static size_t count_before(const char *text, size_t n)
-{
-    size_t i = 0;
-    while (i < n && !is_line_end(text[i])) i++;
-    return i;
-}
-
-static size_t count_behind(const char *text, size_t n)
-{
-    size_t i = 0;
-    while (i < n && !is_line_end(text[n - 1 - i])) i++;
-    return i;
-}
-
 static void work_on_piece(void *context, size_t item, unsigned thread)
 {
     pieces *p = context;
@@ -177,8 +163,11 @@ end:
         drove__error_copy(p->error);
         return;
     }
-    p->facts[item] = (facts){.n_before = count_before(text, n),
-                             .n_behind = count_behind(text, n),
+    size_t n_before = 0, n_behind = 0;
+    while (n_before < n && !is_line_end(text[n_before])) n_before++;
+    while (n_behind < n && !is_line_end(text[n - 1 - n_behind])) n_behind++;
+    p->facts[item] = (facts){.n_before = n_before,
+                             .n_behind = n_behind,
                              .has_zero = memchr(text, '\0', n) != NULL,
                              .has_quote = memchr(text, '"', n) != NULL,
                              .has_high = skip_ascii(text, 0, n) < n};
@@ -326,31 +315,36 @@ static size_t put_cp1252(unsigned char c, char *into)
     return 1 + n_more;
 }
 
-/* The bytes above 127 of a text. */
-typedef struct high_bytes {
-    size_t n_sequences; /* characters of UTF-8 */
-    size_t n_stray;     /* bytes that are part of none */
-    size_t first_stray;
-} high_bytes;
-
-static high_bytes count_high(const growing *g)
-{
-    high_bytes h = {0};
-    for (size_t at = 0; (at = skip_ascii(g->memory, at, g->used)) < g->used;) {
-        const size_t n = sequence_bytes((const unsigned char *)g->memory + at, g->used - at);
-        if (n == 0 && h.n_stray++ == 0) h.first_stray = at;
-        h.n_sequences += n > 0;
-        at += n > 0 ? n : 1;
-    }
-    return h;
-}
-
-/* Reads bytes above 127 as Windows-1252: all, or those that are no UTF-8. */
-static drove_status convert_cp1252(growing *g, const char *path, bool all)
+/* Makes the text UTF-8.  In a text of Windows-1252 a byte such as "A tilde" rarely stands before
+ * one that makes a character of UTF-8 of both: where many do, the text is UTF-8 but for a few
+ * bytes, and these alone are converted. */
+static drove_status convert(growing *g, const char *path, drove_content *out)
 {
     enum { PER_BYTE = 3 };
     const unsigned char *s = (const unsigned char *)g->memory;
-    size_t n = 0;
+    /* Bytes above 127: characters of UTF-8, and those that are part of none. */
+    size_t n_sequences = 0, n_stray = 0, first_stray = 0, n = 0;
+    for (size_t at = 0; (at = skip_ascii(g->memory, at, g->used)) < g->used;) {
+        const size_t n_bytes = sequence_bytes(s + at, g->used - at);
+        if (n_bytes == 0 && n_stray++ == 0) first_stray = at;
+        n_sequences += n_bytes > 0;
+        at += n_bytes > 0 ? n_bytes : 1;
+    }
+    if (n_stray == 0) return DROVE_OK;
+    const bool all = n_sequences < n_stray;
+    if (all)
+        snprintf(out->note, sizeof out->note,
+                 "the text is not UTF-8 and was read as Windows-1252 (Latin-1; ?encoding= names "
+                 "another)");
+    else
+        snprintf(out->note, sizeof out->note,
+                 "%zu byte%s in UTF-8 text %s no character of it and %s read as Windows-1252, "
+                 "first in line %llu",
+                 n_stray, n_stray == 1 ? "" : "s", n_stray == 1 ? "is" : "are",
+                 n_stray == 1 ? "was" : "were",
+                 (unsigned long long)line_of(g->memory, first_stray));
+    out->was_cp1252 = all;
+
     char *into = g->used < SIZE_MAX / PER_BYTE ? drove__alloc(PER_BYTE * g->used + 1, 1) : NULL;
     if (into == NULL) return drove__fail_nomem(path, PER_BYTE * g->used);
     for (size_t i = 0; i < g->used;) {
@@ -362,29 +356,6 @@ static drove_status convert_cp1252(growing *g, const char *path, bool all)
     drove__free(g->memory); /* a zero stays behind the text */
     *g = (growing){into, n, n};
     return DROVE_OK;
-}
-
-/* Makes the text UTF-8.  In a text of Windows-1252 a byte such as "A tilde" rarely stands before
- * one that makes a character of UTF-8 of both: where many do, the text is UTF-8 but for a few
- * bytes, and these alone are converted. */
-static drove_status convert(growing *g, const char *path, drove_content *out)
-{
-    const high_bytes h = count_high(g);
-    if (h.n_stray == 0) return DROVE_OK;
-    const bool all = h.n_sequences < h.n_stray;
-    if (all)
-        snprintf(out->note, sizeof out->note,
-                 "the text is not UTF-8 and was read as Windows-1252 (Latin-1; ?encoding= names "
-                 "another)");
-    else
-        snprintf(out->note, sizeof out->note,
-                 "%zu byte%s in UTF-8 text %s no character of it and %s read as Windows-1252, "
-                 "first in line %llu",
-                 h.n_stray, h.n_stray == 1 ? "" : "s", h.n_stray == 1 ? "is" : "are",
-                 h.n_stray == 1 ? "was" : "were",
-                 (unsigned long long)line_of(g->memory, h.first_stray));
-    out->was_cp1252 = all;
-    return convert_cp1252(g, path, all);
 }
 
 size_t drove__content_separator_line(const char *text, size_t n, char *separator)

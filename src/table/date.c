@@ -375,15 +375,6 @@ static bool take_day(drove_date_order order, const char **at, const char *end, d
     return take_named(at, end, d);
 }
 
-/* "T10:30" or " 10:30 PM +02:00": the rest of a text. */
-static bool take_time_behind(const char *at, const char *end, unsigned *time, int *offset)
-{
-    if (*at != 'T' && *at != 't' && *at != ' ' && *at != ',') return false;
-    at++;
-    (void)take_blanks(&at, end);
-    return take_time(&at, end, time) && take_offset(&at, end, offset);
-}
-
 bool drove__cell_date(drove_date_order order, const char *text, size_t length, int64_t *seconds,
                       bool *has_time)
 {
@@ -406,7 +397,12 @@ bool drove__cell_date(drove_date_order order, const char *text, size_t length, i
     if (!is_timed) {
         if (!take_day(order, &at, end, &d)) return false;
         is_timed = at < end;
-        if (is_timed && !take_time_behind(at, end, &time, &offset)) return false;
+        if (is_timed) { /* "T10:30" or " 10:30 PM +02:00": the rest of the text */
+            if (*at != 'T' && *at != 't' && *at != ' ' && *at != ',') return false;
+            at++;
+            (void)take_blanks(&at, end);
+            if (!take_time(&at, end, &time) || !take_offset(&at, end, &offset)) return false;
+        }
     }
     *has_time = false;
     *seconds = DROVE_NO_DATE;

@@ -336,14 +336,6 @@ static int compare_names(const void *a, const void *b)
     return order != 0 ? order : x->column < y->column ? -1 : 1;
 }
 
-static bool is_among(char *const *name, size_t n, const char *wanted)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(name[i], wanted) == 0) return true;
-    }
-    return false;
-}
-
 /* Gives repeated names a number that no other name has. */
 static drove_status number_names(char **name, size_t n)
 {
@@ -358,10 +350,11 @@ static drove_status number_names(char **name, size_t n)
             continue;
         }
         char wanted[NAME_MOST + 40];
-        size_t number = i - first + 1;
+        size_t number = i - first + 1, k;
         do {
             snprintf(wanted, sizeof wanted, "%s.%zu", *sorted[first].name, number++);
-        } while (is_among(name, n, wanted));
+            for (k = 0; k < n && strcmp(name[k], wanted) != 0;) k++;
+        } while (k < n);
         char *text = strdup(wanted);
         if (text == NULL) {
             free(sorted);

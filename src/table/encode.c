@@ -5,6 +5,7 @@
 #include "table/table.h"
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "table/parallel.h"
 
 #include <math.h>
@@ -116,17 +117,11 @@ static size_t find_value(const encoding_column *ec, uint32_t hash)
     return ec->column->n_values;
 }
 
-static int compare_words(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* word[n] become places, each once. */
 static void put_words(sink *s, const drove_column *c, uint32_t *word, size_t n)
 {
     for (size_t i = 0; i < n; i++) word[i] &= c->n_hash - 1;
-    if (n > 1) qsort(word, n, sizeof *word, compare_words);
+    if (n > 1) qsort(word, n, sizeof *word, drove__compare_u32);
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || word[i] != word[i - 1]) put(s, c->first_feature + word[i], 1);
     }

@@ -262,17 +262,6 @@ static int print_number(double value, bool is_wide, char into[DROVE_FRAME_PRINT_
     return n;
 }
 
-static int print_date(const drove_frame_column *c, int64_t seconds,
-                      char into[DROVE_FRAME_PRINT_SIZE])
-{
-    const drove_date date = drove__date_of(seconds);
-    if (!c->has_time)
-        return snprintf(into, DROVE_FRAME_PRINT_SIZE, "%04d-%02u-%02u", date.year, date.month,
-                        date.day);
-    return snprintf(into, DROVE_FRAME_PRINT_SIZE, "%04d-%02u-%02u %02u:%02u:%02u", date.year,
-                    date.month, date.day, date.hour, date.minute, date.second);
-}
-
 size_t drove__frame_print(const drove_frame_column *c, size_t row,
                           char into[DROVE_FRAME_PRINT_SIZE])
 {
@@ -287,7 +276,15 @@ size_t drove__frame_print(const drove_frame_column *c, size_t row,
     case DROVE_FRAME_BOOLEAN:
         return (size_t)snprintf(into, DROVE_FRAME_PRINT_SIZE, "%s",
                                 drove__raw_float(c->raw[row]) != 0 ? "True" : "False");
-    case DROVE_FRAME_DATE: return (size_t)print_date(c, c->integer[row], into);
+    case DROVE_FRAME_DATE: {
+        const drove_date date = drove__date_of(c->integer[row]);
+        int n = snprintf(into, DROVE_FRAME_PRINT_SIZE, "%04d-%02u-%02u", date.year, date.month,
+                         date.day);
+        if (c->has_time)
+            n += snprintf(into + n, DROVE_FRAME_PRINT_SIZE - (size_t)n, " %02u:%02u:%02u",
+                          date.hour, date.minute, date.second);
+        return (size_t)n;
+    }
     default: return (size_t)print_number(drove__frame_number(c, row), c->is_wide, into);
     }
 }

@@ -7,6 +7,7 @@
 #include "table/infer.h"
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/spec.h"
 
 #include <math.h>
@@ -57,13 +58,6 @@ static bool is_id_column(const drove_table *t, size_t column)
            (t->has_header && column == 0 && strcmp(name, "column1") == 0);
 }
 
-static bool is_code_name(const char *name)
-{
-    static const char *const words[] = {"code", "zip",  "zipcode", "postcode",
-                                        "plz",  "type", "kind",    "category"};
-    return ends_in_word(name, words, DROVE_COUNT(words));
-}
-
 static drove_scan scan_of_forced(drove_column_type type)
 {
     switch (type) {
@@ -75,15 +69,30 @@ static drove_scan scan_of_forced(drove_column_type type)
     }
 }
 
-static drove_scan scan_of_sample(drove_table *t, size_t i, const drove_sample *s)
+static drove_scan scan_of_column(drove_table *t, size_t i, const drove_sample *s)
 {
+    static const char *const codes[] = {"code", "zip",  "zipcode", "postcode",
+                                        "plz",  "type", "kind",    "category"};
+    if (t->frame != NULL) {
+        switch (t->frame->column[i].type) {
+        case DROVE_FRAME_NUMBER: return DROVE_SCAN_NUMBER;
+        case DROVE_FRAME_BOOLEAN: return DROVE_SCAN_BOOLEAN;
+        case DROVE_FRAME_DATE: return DROVE_SCAN_DATE;
+        case DROVE_FRAME_CATEGORY: return DROVE_SCAN_TEXT;
+        case DROVE_FRAME_INTEGER: break; /* may be codes */
+        case DROVE_FRAME_TEXT:
+            if (s->n_present == 0) return DROVE_SCAN_TEXT; /* NA and the like alone are texts */
+            break;
+        }
+    }
     drove_scan_column *column = &t->column[i];
     const size_t n_numbers = s->n_form[column->style.form];
     const bool are_dates = drove__sample_is_nearly(s, s->n_date[column->order]);
     if (s->has_word && are_dates) return DROVE_SCAN_DATE; /* 1/5/2020 is no 1 in /5/2020 */
     if (drove__sample_is_nearly(s, n_numbers)) {
         const bool is_integer = s->n_integer == n_numbers && n_numbers > 0;
-        const bool is_id = is_integer && (is_id_column(t, i) || is_code_name(t->name[i]));
+        const bool is_code = ends_in_word(t->name[i], codes, DROVE_COUNT(codes));
+        const bool is_id = is_integer && (is_code || is_id_column(t, i));
         /* 007 and 007.1 are codes; 05.30 beside 12.75 only has as many digits. */
         const bool is_padded = s->n_padded > 0 && (is_integer || s->shortest < s->longest);
         return is_id || is_padded || s->has_equals ? DROVE_SCAN_TEXT : DROVE_SCAN_NUMBER;
@@ -103,22 +112,6 @@ static bool is_wide(const drove_table *t, size_t i, const drove_sample *s)
     if (column->scan != DROVE_SCAN_NUMBER) return false;
     if (drove__unit_is_clock(&column->style.unit)) return false;
     return d->n == 0 || d->is_whole_rounded || drove__digits_are_far(d);
-}
-
-static drove_scan scan_of_column(drove_table *t, size_t i, const drove_sample *s)
-{
-    if (t->frame == NULL) return scan_of_sample(t, i, s);
-    switch (t->frame->column[i].type) {
-    case DROVE_FRAME_NUMBER: return DROVE_SCAN_NUMBER;
-    case DROVE_FRAME_BOOLEAN: return DROVE_SCAN_BOOLEAN;
-    case DROVE_FRAME_DATE: return DROVE_SCAN_DATE;
-    case DROVE_FRAME_CATEGORY: return DROVE_SCAN_TEXT;
-    case DROVE_FRAME_INTEGER: break; /* may be codes */
-    case DROVE_FRAME_TEXT:
-        if (s->n_present == 0) return DROVE_SCAN_TEXT; /* NA and the like alone are texts */
-        break;
-    }
-    return scan_of_sample(t, i, s);
 }
 
 /* The order of most dates; where day and month are open: the usual one beside a slash, or not. */
@@ -179,23 +172,6 @@ static const char *describe_cell(const drove_scan_column *column, char *into, si
     return into;
 }
 
-/* The first few columns by name. */
-static void note_words(learner *l, size_t i)
-{
-    const drove_scan_column *column = &l->table->column[i];
-    const drove_odd *odd = &l->table->count[i].odd;
-    char cell[32], key[NAME_SHOWN], words[DROVE_ODD_TEXT_SIZE];
-    if (++l->n_with_words > COLUMNS_SHOWN) return;
-    drove__known_note(
-        l->known,
-        "column \"%.40s\": %llu cell%s no %s and count%s as missing: %s, first in row "
-        "%llu (?types=%s:text reads the column as text)",
-        l->table->name[i], (unsigned long long)odd->n, odd->n == 1 ? " is" : "s are",
-        describe_cell(column, cell, sizeof cell), odd->n == 1 ? "s" : "",
-        drove__odd_list(odd, words), (unsigned long long)odd->first + 1,
-        drove__spec_escape(l->table->name[i], key, sizeof key));
-}
-
 /* True if a column that was read is to be read again: with day and month the other way round, or
  * as text. */
 static bool widen(learner *l, size_t i)
@@ -210,7 +186,17 @@ static bool widen(learner *l, size_t i)
     } else if (l->role[i] == ROLE_AUTO &&
                drove__odd_are_words(&count->odd, l->n_rows - count->n_missing + count->odd.n,
                                     l->sample[i].n_values == DROVE_RICH_LEAST)) {
-        note_words(l, i);
+        if (++l->n_with_words > COLUMNS_SHOWN) return false; /* the first few by name */
+        char cell[32], key[NAME_SHOWN], words[DROVE_ODD_TEXT_SIZE];
+        const drove_odd *odd = &count->odd;
+        drove__known_note(
+            l->known,
+            "column \"%.40s\": %llu cell%s no %s and count%s as missing: %s, first in row "
+            "%llu (?types=%s:text reads the column as text)",
+            l->table->name[i], (unsigned long long)odd->n, odd->n == 1 ? " is" : "s are",
+            describe_cell(column, cell, sizeof cell), odd->n == 1 ? "s" : "",
+            drove__odd_list(odd, words), (unsigned long long)odd->first + 1,
+            drove__spec_escape(l->table->name[i], key, sizeof key));
         return false;
     } else if (l->role[i] == ROLE_AUTO) {
         char cell[32], key[NAME_SHOWN];
@@ -306,11 +292,6 @@ static bool is_boolean(const drove_dictionary *d)
            (of_true == 1 && of_false == 1);
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static drove_status set_values(drove_column *c, const drove_dictionary *d)
 {
     c->value = calloc(d->n, sizeof *c->value);
@@ -325,7 +306,7 @@ static drove_status set_values(drove_column *c, const drove_dictionary *d)
         text[cell->is_doubled ? drove__cell_unquote(cell, text) : cell->length] = '\0';
         c->value[c->n_values++] = text;
     }
-    qsort(c->value, c->n_values, sizeof *c->value, compare_texts);
+    qsort(c->value, c->n_values, sizeof *c->value, drove__compare_texts);
     for (size_t i = 0; i < c->n_values; i++)
         c->hash[i] = drove__text_hash(c->value[i], strlen(c->value[i]));
     return DROVE_OK;
@@ -419,28 +400,6 @@ static drove_column_type type_of_number(const learner *l, size_t column, const d
     return DROVE_COLUMN_NUMBER;
 }
 
-/* Two values are told apart by the number itself. */
-static drove_status settle_bins(learner *l, size_t column, drove_column *c)
-{
-    size_t n_edges;
-    if (l->opt->bins == 0 || c->n_distinct <= 2) return DROVE_OK;
-    DROVE_TRY(drove__table_quantiles(l->table, &l->table->column[column], l->opt->bins, &c->edge,
-                                     &n_edges));
-    c->n_bins = n_edges > 2 ? n_edges - 1 : 0; /* one bin says no more than the number */
-    if (c->n_bins > 0) return DROVE_OK;
-    free(c->edge);
-    c->edge = NULL;
-    return DROVE_OK;
-}
-
-/* Whole where that is near enough, and days always: the hour of a date is the rest. */
-static double centre_of(const drove_column *c, const drove_slot_stats *s)
-{
-    const double mean = s->sum / (double)s->n;
-    if (c->type == DROVE_COLUMN_DATE) return floor(mean / 86400);
-    return s->most - s->least >= 1 ? rint(mean) : mean;
-}
-
 /* True if these numbers, or dates in days, are no longer apart as floats. */
 static bool is_far(const drove_column *c, const drove_slot_stats *s)
 {
@@ -477,13 +436,24 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     else if (c->type == DROVE_COLUMN_DATE) c->fill = floor(middle);
     else c->fill = t->column[column].is_wide ? middle : (double)(float)middle;
     if (c->type != DROVE_COLUMN_BOOLEAN && t->column[column].is_wide && is_far(c, s)) {
-        c->centre = centre_of(c, s);
+        /* Whole where that is near enough, and days always: the hour of a date is the rest. */
+        const double mean = s->sum / (double)s->n;
+        if (c->type == DROVE_COLUMN_DATE) c->centre = floor(mean / 86400);
+        else c->centre = s->most - s->least >= 1 ? rint(mean) : mean;
         c->is_wide = c->type == DROVE_COLUMN_NUMBER;
     }
     const drove_sample *sample = &l->sample[column];
     c->is_whole = c->type == DROVE_COLUMN_NUMBER &&
                   sample->n_integer == sample->n_form[t->column[column].style.form];
-    return c->type == DROVE_COLUMN_NUMBER ? settle_bins(l, column, c) : DROVE_OK;
+    /* Bins: two values are told apart by the number itself. */
+    size_t n_edges;
+    if (c->type != DROVE_COLUMN_NUMBER || l->opt->bins == 0 || c->n_distinct <= 2) return DROVE_OK;
+    DROVE_TRY(drove__table_quantiles(t, &t->column[column], l->opt->bins, &c->edge, &n_edges));
+    c->n_bins = n_edges > 2 ? n_edges - 1 : 0; /* one bin says no more than the number */
+    if (c->n_bins > 0) return DROVE_OK;
+    free(c->edge);
+    c->edge = NULL;
+    return DROVE_OK;
 }
 
 /* ---- the schema ---- */

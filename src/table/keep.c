@@ -96,15 +96,18 @@ drove_status drove__table_keep(drove_table *table, const char *list, drove_kept 
     keeping k = {.table = table, .kept = out};
     *out = (drove_kept){0};
     drove_cell *cell = drove__grow(NULL, table->n_columns, sizeof *cell);
-    drove_status status = cell != NULL ? DROVE_OK : drove__fail_nomem("a row", table->n_columns);
-    if (status == DROVE_OK) status = drove__table_list(table, "keep", list, add_column, &k);
-    if (status == DROVE_OK) {
-        size_t n;
-        if (__builtin_mul_overflow(table->n_rows, out->n_columns, &n)) n = SIZE_MAX;
-        out->at = drove__grow(NULL, n, sizeof *out->at);
-        if (out->at == NULL) status = drove__fail_nomem("cells to keep", n);
+    if (cell == NULL) return drove__fail_nomem("a row", table->n_columns);
+    drove_status status = drove__table_list(table, "keep", list, add_column, &k);
+    if (status != DROVE_OK) goto end;
+    size_t n;
+    if (__builtin_mul_overflow(table->n_rows, out->n_columns, &n)) n = SIZE_MAX;
+    out->at = drove__grow(NULL, n, sizeof *out->at);
+    if (out->at == NULL) {
+        status = drove__fail_nomem("cells to keep", n);
+        goto end;
     }
-    if (status == DROVE_OK) status = table->frame != NULL ? keep_frame(&k) : keep_text(&k, cell);
+    status = table->frame != NULL ? keep_frame(&k) : keep_text(&k, cell);
+end:
     free(cell);
     free(k.column);
     return status;

@@ -54,20 +54,6 @@ static drove_status add_label(void *context, size_t column)
     return DROVE_OK;
 }
 
-static drove_status fail_label(const drove_table *t, const char *name)
-{
-    const char *other = NULL; /* names count by case, but one in another case is a likely mistake */
-    for (size_t i = 0; i < t->n_columns && other == NULL; i++)
-        if (strcasecmp(t->name[i], name) == 0) other = t->name[i];
-    if (other == NULL)
-        return drove__fail(DROVE_E_SHAPE, "%s: expected the label column \"%.80s\", found none",
-                           t->path, name);
-    return drove__fail(DROVE_E_SHAPE,
-                       "%s: expected the label column \"%.80s\", found \"%.80s\" (--label %.80s "
-                       "takes it)",
-                       t->path, name, other, other);
-}
-
 static drove_status find_labels(drove_known_table *known, const char *label, bool use_labels)
 {
     const drove_table *t = &known->table;
@@ -80,8 +66,21 @@ static drove_status find_labels(drove_known_table *known, const char *label, boo
     if (label != NULL) return drove__table_list(t, "label", label, add_label, known);
     for (size_t i = 0; i < schema->n_columns; i++) {
         if (schema->column[i].type != DROVE_COLUMN_LABEL) continue;
-        if (known->source[i] == SIZE_MAX) return fail_label(t, schema->column[i].name);
-        known->label[known->n_labels++] = known->source[i];
+        if (known->source[i] != SIZE_MAX) {
+            known->label[known->n_labels++] = known->source[i];
+            continue;
+        }
+        /* names count by case, but one in another case is a likely mistake */
+        const char *name = schema->column[i].name, *other = NULL;
+        for (size_t k = 0; k < t->n_columns && other == NULL; k++)
+            if (strcasecmp(t->name[k], name) == 0) other = t->name[k];
+        if (other == NULL)
+            return drove__fail(DROVE_E_SHAPE, "%s: expected the label column \"%.80s\", found none",
+                               t->path, name);
+        return drove__fail(DROVE_E_SHAPE,
+                           "%s: expected the label column \"%.80s\", found \"%.80s\" (--label "
+                           "%.80s takes it)",
+                           t->path, name, other, other);
     }
     return DROVE_OK;
 }
@@ -136,18 +135,6 @@ static drove_scan scan_of(const drove_column *c)
     }
 }
 
-/* True if some column has a decimal point that is none of thousands. */
-static bool has_point(const drove_sample *sample, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const size_t *n_form = sample[i].n_form;
-        if (n_form[DROVE_FORM_POINT] > n_form[DROVE_FORM_COMMA] &&
-            n_form[DROVE_FORM_POINT] > n_form[DROVE_FORM_COMMA_GROUPS])
-            return true;
-    }
-    return false;
-}
-
 /* Numbers may be written in another form than in the training data. */
 static drove_status choose_scans(drove_known_table *known)
 {
@@ -156,8 +143,13 @@ static drove_status choose_scans(drove_known_table *known)
     bool has_comma;
     if (sample == NULL) return drove__fail_nomem("columns", t->n_columns * sizeof *sample);
     drove__table_sample(t, known->label, known->n_labels, sample, &has_comma);
-    /* between commas a point is decimal */
-    const bool no_point = t->dialect.separator != ',' && !has_point(sample, t->n_columns);
+    /* No column has a decimal point that is none of thousands; between commas it is decimal. */
+    bool no_point = t->dialect.separator != ',';
+    for (size_t i = 0; i < t->n_columns && no_point; i++) {
+        const size_t *n = sample[i].n_form;
+        no_point = n[DROVE_FORM_POINT] <= n[DROVE_FORM_COMMA] ||
+                   n[DROVE_FORM_POINT] <= n[DROVE_FORM_COMMA_GROUPS];
+    }
     for (size_t i = 0; i < known->schema->n_columns; i++) {
         const drove_column *c = &known->schema->column[i];
         size_t from = known->source[i];
@@ -203,21 +195,16 @@ static drove_status choose_scans(drove_known_table *known)
 
 /* ---- remarks ---- */
 
-static bool has_value(const drove_column *c, uint32_t hash)
-{
-    for (size_t i = 0; i < c->n_values; i++) {
-        if (c->hash[i] == hash) return true;
-    }
-    return false;
-}
-
 static void note_unseen(drove_known_table *known, const drove_column *c, const drove_dictionary *d)
 {
     uint64_t n = 0;
     const drove_entry *shown = NULL;
     for (size_t i = 0; i < d->n_slots; i++) {
         const drove_entry *e = &d->entry[i];
-        if (e->hash == 0 || has_value(c, e->hash)) continue;
+        if (e->hash == 0) continue;
+        size_t k = 0;
+        while (k < c->n_values && c->hash[k] != e->hash) k++;
+        if (k < c->n_values) continue; /* the training data have it */
         n += e->n;
         if (shown == NULL || e->cell.text < shown->cell.text) shown = e;
     }

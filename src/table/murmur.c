@@ -14,13 +14,6 @@ static uint32_t mix_word(uint32_t word)
     return rotate(word * C1, 15) * C2;
 }
 
-static uint32_t finish(uint32_t hash)
-{
-    hash = (hash ^ hash >> 16) * 0x85ebca6bu;
-    hash = (hash ^ hash >> 13) * 0xc2b2ae35u;
-    return hash ^ hash >> 16;
-}
-
 uint32_t drove__murmur32(const void *bytes, size_t size_bytes, uint32_t seed)
 {
     const unsigned char *at = bytes;
@@ -35,5 +28,8 @@ uint32_t drove__murmur32(const void *bytes, size_t size_bytes, uint32_t seed)
     }
     for (size_t i = left; i-- > 0;) rest = rest << 8 | at[i];
     if (left > 0) hash ^= mix_word(rest);
-    return finish(hash ^ (uint32_t)size_bytes);
+    hash ^= (uint32_t)size_bytes;
+    hash = (hash ^ hash >> 16) * 0x85ebca6bu;
+    hash = (hash ^ hash >> 13) * 0xc2b2ae35u;
+    return hash ^ hash >> 16;
 }

@@ -445,22 +445,6 @@ static drove_status merge_counts(drove_table *t, const worker *w)
     return DROVE_OK;
 }
 
-/* The texts of typed columns that are not read straight. */
-static drove_status print_columns(drove_table *t)
-{
-    for (size_t i = 0; t->frame != NULL && i < t->n_columns; i++) {
-        const drove_frame_column *from = &t->frame->column[i];
-        const drove_scan_column *column = &t->column[i];
-        if (column->scan == DROVE_SCAN_SKIP || drove__frame_is_text(from) ||
-            is_straight(column->scan, from->type) || t->as_text[i].raw != NULL)
-            continue;
-        const drove_status status = drove__frame_as_text(from, t->n_rows, &t->as_text[i]);
-        if (status != DROVE_OK)
-            return drove__fail_in(status, "%s: column \"%.80s\"", t->path, t->name[i]);
-    }
-    return DROVE_OK;
-}
-
 static drove_status allocate(drove_table *t)
 {
     size_t n_raw, n_labels;
@@ -489,7 +473,17 @@ static drove_status allocate(drove_table *t)
 drove_status drove__table_scan(drove_table *t)
 {
     DROVE_TRY(allocate(t));
-    DROVE_TRY(print_columns(t));
+    /* The texts of typed columns that are not read straight. */
+    for (size_t i = 0; t->frame != NULL && i < t->n_columns; i++) {
+        const drove_frame_column *from = &t->frame->column[i];
+        const drove_scan_column *column = &t->column[i];
+        if (column->scan == DROVE_SCAN_SKIP || drove__frame_is_text(from) ||
+            is_straight(column->scan, from->type) || t->as_text[i].raw != NULL)
+            continue;
+        const drove_status printed = drove__frame_as_text(from, t->n_rows, &t->as_text[i]);
+        if (printed != DROVE_OK)
+            return drove__fail_in(printed, "%s: column \"%.80s\"", t->path, t->name[i]);
+    }
     scanning *s = drove__alloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("table", sizeof *s);
     drove_status status = DROVE_OK;

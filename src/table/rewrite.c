@@ -12,12 +12,11 @@
 
 /* ---- comments ---- */
 
-/* A quote opens a cell where only blanks stand between it and a separator or a line end. */
-static bool opens_cell(const char *text, const char *at, char separator)
+bool drove__opens_cell(const char *text, size_t i, char separator)
 {
-    while (at > text && at[-1] == ' ') at--;
-    return at == text || at[-1] == '\n' || at[-1] == '\r' ||
-           (separator != 0 ? at[-1] == separator : strchr(",;\t|", at[-1]) != NULL);
+    while (i > 0 && text[i - 1] == ' ') i--;
+    return i == 0 || text[i - 1] == '\n' || text[i - 1] == '\r' ||
+           (separator != 0 ? text[i - 1] == separator : strchr(",;\t|", text[i - 1]) != NULL);
 }
 
 /* Puts blanks in the place of comments: a line that held nothing else is blank then, and skipped.
@@ -36,7 +35,7 @@ static void blank_comments(const drove_content_options *options, drove_content *
             if (*c == '"' && c + 1 < end && c[1] == '"') c++;
             else is_quoted = *c != '"';
         } else if (*c == '"') {
-            is_quoted = opens_cell(text, c, options->separator);
+            is_quoted = drove__opens_cell(text, (size_t)(c - text), options->separator);
         } else if (*c == options->comment &&
                    (c == text || c[-1] == ' ' || c[-1] == '\n' || c[-1] == '\r')) {
             char *line_end = c;

@@ -17,6 +17,10 @@
 drove_status drove__rewrite(const char *path, const drove_content_options *options,
                             drove_content *content);
 
+/* True if a quote at text[i] opens a cell: only blanks stand between it and a separator, a line end
+ * or the begin.  separator 0: it may be any of the usual ones. */
+bool drove__opens_cell(const char *text, size_t i, char separator);
+
 /* ---- between the files of this folder ---- */
 
 /* json_lines.c: objects one after the other, or an array of them.  A row for each object, a column

@@ -31,15 +31,6 @@ static void show(drove_sample *s, const drove_cell *cell)
     strcat(strcat(s->examples, used > 0 ? " | " : ""), text);
 }
 
-static void add_distinct(drove_sample *s, double number)
-{
-    if (s->n_values == DROVE_RICH_LEAST) return;
-    for (size_t i = 0; i < s->n_values; i++) {
-        if (s->value[i] == number) return;
-    }
-    s->value[s->n_values++] = number;
-}
-
 /* Adds a number, value[form] where is_form[form]; its text without its unit. */
 static void add_number(drove_sample *s, const char *text, size_t length,
                        const bool is_form[DROVE_N_FORMS], const double value[DROVE_N_FORMS])
@@ -49,7 +40,11 @@ static void add_number(drove_sample *s, const char *text, size_t length,
     if (length > s->longest) s->longest = length;
     for (int form = 0; form < DROVE_N_FORMS; form++) {
         if (!is_form[form]) continue;
-        if (!is_counted) add_distinct(s, value[form]);
+        if (!is_counted && s->n_values < DROVE_RICH_LEAST) {
+            size_t i = 0;
+            while (i < s->n_values && s->value[i] != value[form]) i++;
+            if (i == s->n_values) s->value[s->n_values++] = value[form];
+        }
         is_counted = true;
         s->n_form[form]++;
         drove__digits_add(&s->digits[form], value[form]);
@@ -86,20 +81,6 @@ static bool look_at_number(drove_sample *s, const drove_cell *cell)
     for (int form = 0; form < DROVE_N_FORMS && a.is_negative; form++) number[form] = -number[form];
     add_number(s, a.text, a.length, is_form, number);
     return true;
-}
-
-static bool look_at_date(drove_sample *s, const drove_cell *cell)
-{
-    int64_t seconds;
-    bool has_time, is_any = false;
-    for (int i = 0; i < DROVE_N_DATE_ORDERS; i++) {
-        if (!drove__cell_date((drove_date_order)i, cell->text, cell->length, &seconds, &has_time))
-            continue;
-        is_any = true;
-        s->n_date[i]++;
-        s->has_slash = s->has_slash || memchr(cell->text, '/', cell->length) != NULL;
-    }
-    return is_any;
 }
 
 static bool has_digit(const drove_cell *cell)
@@ -182,7 +163,16 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
         s->long_hash[s->n_present % DROVE_LONG_NUMBERS] = long_hash;
     }
     s->n_with_digits += has_digit(cell);
-    const bool is_number = look_at_number(s, cell), is_date = look_at_date(s, cell);
+    const bool is_number = look_at_number(s, cell);
+    bool has_time, is_date = false;
+    for (int i = 0; i < DROVE_N_DATE_ORDERS; i++) {
+        int64_t date;
+        if (!drove__cell_date((drove_date_order)i, cell->text, cell->length, &date, &has_time))
+            continue;
+        is_date = true;
+        s->n_date[i]++;
+        s->has_slash = s->has_slash || memchr(cell->text, '/', cell->length) != NULL;
+    }
     const bool is_clock = drove__cell_clock(cell->text, cell->length, &seconds);
     s->n_clock += is_clock;
     if (!is_number && !is_date && !is_clock) {
@@ -225,34 +215,29 @@ static bool has_label(const sampling *s, const char *at, const char *end)
     return true;
 }
 
-static void look_at_frame(sampling *s, const drove_table_block *block, size_t n_rows)
-{
-    const drove_frame *frame = s->table->frame;
-    char text[DROVE_FRAME_PRINT_SIZE];
-    for (size_t row = block->first_row; row < block->first_row + block->n_rows && n_rows > 0;
-         row++, n_rows--) {
-        bool is_labelled = true;
-        for (size_t k = 0; k < s->n_labels; k++)
-            is_labelled = is_labelled && !drove__frame_is_missing(&frame->column[s->label[k]], row);
-        if (!is_labelled) continue;
-        s->n_labelled++;
-        for (size_t i = 0; i < frame->n_columns; i++) {
-            const drove_frame_column *c = &frame->column[i];
-            drove_cell cell;
-            if (drove__frame_is_text(c)) cell = drove__frame_cell(c, row);
-            else cell = (drove_cell){.text = text, .length = drove__frame_print(c, row, text)};
-            look_at_cell(&s->sample[i], &cell);
-        }
-    }
-}
-
 /* Up to n_rows records of a block.  A broken one is told when the whole file is read. */
 static void look_at_rows(sampling *s, const drove_table_block *block, size_t n_rows)
 {
     const drove_table *t = s->table;
     const char *at = block->start, *start, *end;
     if (t->frame != NULL) {
-        look_at_frame(s, block, n_rows);
+        char text[DROVE_FRAME_PRINT_SIZE];
+        for (size_t row = block->first_row; row < block->first_row + block->n_rows && n_rows > 0;
+             row++, n_rows--) {
+            bool is_labelled = true;
+            for (size_t k = 0; k < s->n_labels; k++)
+                is_labelled =
+                    is_labelled && !drove__frame_is_missing(&t->frame->column[s->label[k]], row);
+            if (!is_labelled) continue;
+            s->n_labelled++;
+            for (size_t i = 0; i < t->frame->n_columns; i++) {
+                const drove_frame_column *c = &t->frame->column[i];
+                drove_cell cell;
+                if (drove__frame_is_text(c)) cell = drove__frame_cell(c, row);
+                else cell = (drove_cell){.text = text, .length = drove__frame_print(c, row, text)};
+                look_at_cell(&s->sample[i], &cell);
+            }
+        }
         return;
     }
     for (size_t row = 0; row < n_rows; row++) {
@@ -266,15 +251,6 @@ static void look_at_rows(sampling *s, const drove_table_block *block, size_t n_r
             look_at_cell(&s->sample[i], &cell);
         }
     }
-}
-
-/* True if 1,5 in a column tells the meaning of a comma in the others: between commas if nearly all
- * cells have it in quotes, and 1,234 is not all there is. */
-static bool is_decimal_comma(const drove_table *t, const drove_sample *s)
-{
-    const size_t n = s->n_form[DROVE_FORM_COMMA];
-    return t->dialect.separator != ',' || (n > s->n_form[DROVE_FORM_POINT_GROUPS] &&
-                                           drove__odd_is_rare(s->n_present - n, s->n_present));
 }
 
 void drove__table_sample(const drove_table *t, const size_t *label, size_t n_labels,
@@ -299,8 +275,13 @@ void drove__table_sample(const drove_table *t, const size_t *label, size_t n_lab
     for (size_t i = 0; i < t->n_columns; i++) {
         const size_t *n = sample[i].n_form;
         const bool may_be_groups = n[DROVE_FORM_COMMA_GROUPS] == n[DROVE_FORM_POINT];
-        if (n[DROVE_FORM_COMMA] > n[DROVE_FORM_POINT] && is_decimal_comma(t, &sample[i]))
-            n_comma += n[DROVE_FORM_COMMA];
+        /* 1,5 tells the meaning of a comma in the other columns: between commas if nearly all cells
+         * have it in quotes, and 1,234 is not all there is. */
+        const uint64_t n_present = sample[i].n_present;
+        const bool is_decimal = t->dialect.separator != ',' ||
+                                (n[DROVE_FORM_COMMA] > n[DROVE_FORM_POINT_GROUPS] &&
+                                 drove__odd_is_rare(n_present - n[DROVE_FORM_COMMA], n_present));
+        if (n[DROVE_FORM_COMMA] > n[DROVE_FORM_POINT] && is_decimal) n_comma += n[DROVE_FORM_COMMA];
         else if (n[DROVE_FORM_POINT] > n[DROVE_FORM_COMMA] && !may_be_groups)
             n_point += n[DROVE_FORM_POINT];
     }

@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "table/dictionary.h"
 
 #include <float.h>
@@ -194,11 +195,6 @@ static drove_status read_column(const json_t *o, drove_column *c)
     return c->type == DROVE_COLUMN_BOOLEAN ? DROVE_OK : read_real(o, "centre", name, &c->centre);
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static drove_status read_root(const json_t *root, drove_schema **out)
 {
     const json_t *columns = json_object_get(root, "columns");
@@ -220,7 +216,7 @@ static drove_status read_root(const json_t *root, drove_schema **out)
     drove_status status = DROVE_OK;
     if (name == NULL) return drove__fail_nomem("table", schema->n_columns * sizeof *name);
     for (size_t i = 0; i < schema->n_columns; i++) name[i] = schema->column[i].name;
-    qsort(name, schema->n_columns, sizeof *name, compare_texts);
+    qsort(name, schema->n_columns, sizeof *name, drove__compare_texts);
     for (size_t i = 1; i < schema->n_columns && status == DROVE_OK; i++) {
         if (strcmp(name[i - 1], name[i]) == 0) status = fail(name[i], "each name once");
     }

@@ -8,14 +8,6 @@
 
 enum { TYPE_SIZE = 40, TYPE_WIDTH = 19, NAME_WIDTH_MOST = 32, NAME_SIZE = 8 * NAME_WIDTH_MOST };
 
-static void describe_features(const drove_column *c, char *into, size_t size)
-{
-    const char *indicator = c->has_missing ? " + missing" : "";
-    size_t n = c->n_features - (c->has_missing ? 1 : 0);
-    if (!drove__column_is_used(c)) snprintf(into, size, "-");
-    else snprintf(into, size, "%zu%s", n, indicator);
-}
-
 static const char *type_text(const drove_column *c, char into[TYPE_SIZE])
 {
     switch (c->type) {
@@ -65,7 +57,9 @@ void drove__schema_print(const drove_schema *schema, FILE *stream)
         char features[40], distinct[32], type[TYPE_SIZE];
         const char *type_shown = type_text(c, type);
         int n_type, type_width = count_characters(type_shown, &n_type);
-        describe_features(c, features, sizeof features);
+        snprintf(features, sizeof features, "%zu%s", c->n_features - (c->has_missing ? 1 : 0),
+                 c->has_missing ? " + missing" : "");
+        if (!drove__column_is_used(c)) snprintf(features, sizeof features, "-");
         snprintf(distinct, sizeof distinct, "%s%llu", c->is_distinct_least ? ">" : "",
                  (unsigned long long)c->n_distinct);
         if (c->n_distinct == 0 && c->type != DROVE_COLUMN_CONSTANT) /* not counted */

@@ -3,6 +3,7 @@
 #include "table/table.h"
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "table/parallel.h"
 
 #include <math.h>
@@ -140,12 +141,6 @@ drove_status drove__table_stats(const drove_table *t, drove_slot_stats *stats)
 
 /* ---- sorting ---- */
 
-static double value_of(uint32_t key)
-{
-    const uint32_t sign = (uint32_t)1 << 31;
-    return (double)drove__raw_float((key & sign) != 0 ? key ^ sign : ~key);
-}
-
 /* Sorts key[n] by 11 bits at a time, from the lowest; scratch[n]. */
 static void sort_keys(uint32_t *key, uint32_t *scratch, size_t n)
 {
@@ -174,12 +169,6 @@ static drove_status allocate_keys(const drove_table *t, uint32_t **out)
     return *out != NULL ? DROVE_OK : drove__fail_nomem("values of a column", n * sizeof **out);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 typedef struct sorted { /* a slot's values that are not missing, ascending */
     uint32_t *key;      /* of floats; NULL: */
     double *wide;
@@ -198,7 +187,7 @@ static drove_status sort_slot(const drove_table *t, const drove_scan_column *col
             out->wide[out->n] = t->wide[column->slot][row];
             out->n += !isnan(out->wide[out->n]);
         }
-        qsort(out->wide, out->n, sizeof *out->wide, compare_doubles);
+        drove__sort(out->wide, out->n);
         return DROVE_OK;
     }
     DROVE_TRY(allocate_keys(t, &out->key));
@@ -216,7 +205,9 @@ static drove_status sort_slot(const drove_table *t, const drove_scan_column *col
 
 static double sorted_at(const sorted *s, size_t i)
 {
-    return s->key != NULL ? value_of(s->key[i]) : s->wide[i];
+    if (s->key == NULL) return s->wide[i];
+    const uint32_t sign = (uint32_t)1 << 31, key = s->key[i];
+    return (double)drove__raw_float((key & sign) != 0 ? key ^ sign : ~key);
 }
 
 static void free_sorted(sorted *s)

@@ -379,9 +379,10 @@ static char *make_spec(const char *format, const char *path, size_t n, const cha
     return spec;
 }
 
-/* A URL may have a query of its own; behind it stand the keys that options have added. */
-static drove_status refuse_url(const char *text)
+drove_status drove__data_expand(const char *text, char **out)
 {
+    *out = NULL;
+    /* A URL may have a query of its own; behind it stand the keys that options have added. */
     static const char *const added[] = {"label=", "weights=", "keep="};
     char *url = strdup(text);
     if (url == NULL) return drove__fail_nomem("spec", strlen(text));
@@ -389,20 +390,15 @@ static drove_status refuse_url(const char *text)
         for (size_t i = 0; (*c == '?' || *c == '&') && i < DROVE_COUNT(added); i++)
             if (strncmp(c + 1, added[i], strlen(added[i])) == 0) *c = '\0';
     }
-    const drove_status status = drove__fail_url(url);
+    drove_status status = drove__fail_url(url);
     free(url);
-    return status;
-}
+    DROVE_TRY(status);
 
-drove_status drove__data_expand(const char *text, char **out)
-{
-    *out = NULL;
-    DROVE_TRY(refuse_url(text));
     size_t n = strcspn(text, "?");
     char *path = strndup(text, n);
     if (path == NULL) return drove__fail_nomem("spec", n);
     const char *format;
-    drove_status status = format_of_path(path, names_format(text), &format);
+    status = format_of_path(path, names_format(text), &format);
     if (status != DROVE_OK) {
         free(path);
         return status;

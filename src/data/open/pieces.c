@@ -73,14 +73,6 @@ typedef struct reading {
 
 /* ---- pieces of the file ---- */
 
-/* Whether a quote at text[i] opens a cell: only blanks stand between it and a separator, a line end
- * or the begin.  So the table's reader has it (table/scan.h). */
-static bool opens_cell(const char *text, size_t i)
-{
-    while (i > 0 && text[i - 1] == ' ') i--;
-    return i == 0 || strchr(",;\t|\n\r", text[i - 1]) != NULL;
-}
-
 /* Behind the last line end that is outside quotes; 0: there is none.  A quote in a comment and one
  * that is escaped are no quotes. */
 static size_t find_cut(const reading *r, const char *text, size_t n)
@@ -107,7 +99,7 @@ static size_t find_cut(const reading *r, const char *text, size_t n)
         if (text[i] == end && !is_inside) cut = i + 1;
         if (text[i] != '"') continue;
         if (is_inside && i + 1 < n && text[i + 1] == '"') i++; /* "" is one quote */
-        else if (is_inside || opens_cell(text, i)) is_inside = !is_inside;
+        else if (is_inside || drove__opens_cell(text, i, 0)) is_inside = !is_inside;
     }
     return cut;
 }

@@ -5,6 +5,7 @@
  */
 #include "data/read/arrow_cells.h"
 
+#include "base/half.h"
 #include "base/mem.h"
 #include "table/cell.h"
 #include "table/content.h"
@@ -68,21 +69,11 @@ static int64_t integer_at(const uint8_t *values, const drove_arrow_type *type, s
     }
 }
 
-static double half_at(const uint8_t *from)
-{
-    const unsigned bits = load_16(from), mantissa = bits & 0x3ff;
-    const int exponent = (int)(bits >> 10 & 31);
-    const double value = exponent == 31  ? (mantissa != 0 ? (double)NAN : (double)INFINITY)
-                         : exponent == 0 ? ldexp(mantissa, -24)
-                                         : ldexp(mantissa + 1024, exponent - 25);
-    return (bits & 0x8000u) != 0 ? -value : value;
-}
-
 static double float_at(const uint8_t *values, unsigned n_bytes, size_t i)
 {
     const uint8_t *from = values + i * n_bytes;
     double value;
-    if (n_bytes == 2) return half_at(from);
+    if (n_bytes == 2) return (double)drove__float_of_half(load_16(from));
     if (n_bytes == 4) return (double)drove__raw_float(load_32(from));
     memcpy(&value, from, sizeof value);
     return value;

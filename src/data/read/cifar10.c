@@ -29,47 +29,46 @@ typedef struct cifar_rows { /* the records read so far, as in the file */
     size_t n_whole; /* records read, also those of other shards */
 } cifar_rows;
 
-/* The next record into rows, if it is the shard's; *end at the end of the file. */
-static drove_status read_record(drove_reader *r, const drove_shard *shard, cifar_rows *rows,
-                                bool *end)
-{
-    uint64_t offset = drove__reader_offset(r);
-    size_t n = 0, n_more = 1;
-    DROVE_TRY(drove__reserve(&rows->record, &rows->capacity, rows->n_rows + 1, RECORD));
-    uint8_t *record = rows->record + rows->n_rows * RECORD;
-    while (n < RECORD && n_more > 0) {
-        DROVE_TRY(drove__reader_read_some(r, record + n, RECORD - n, &n_more));
-        n += n_more;
-    }
-    *end = n == 0;
-    if (n == 0) return DROVE_OK;
-    if (n < RECORD) {
-        return drove__fail(
-            DROVE_E_DATA, "%s: expected records of %d bytes, found %zu bytes at byte %llu, the end",
-            drove__reader_path(r), RECORD, n, (unsigned long long)offset);
-    }
-    if (record[0] >= CLASSES) {
-        return drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a label from 0 to %d, found %u",
-                           drove__reader_path(r), (unsigned long long)offset, CLASSES - 1,
-                           record[0]);
-    }
-    if (drove__shard_has(shard, rows->n_whole++)) rows->n_rows++;
-    return DROVE_OK;
-}
-
+/* Adds the records of a file that are the shard's. */
 static drove_status read_file(const char *path, const drove_shard *shard, cifar_rows *rows)
 {
     drove_reader *r;
-    bool end = false;
-    size_t n_before = rows->n_whole;
+    const size_t n_before = rows->n_whole;
+    drove_status status;
     DROVE_TRY(drove__reader_open(path, &r));
-    drove_status status = DROVE_OK;
-    while (status == DROVE_OK && !end) status = read_record(r, shard, rows, &end);
-    drove__reader_close(r);
-    if (status == DROVE_OK && rows->n_whole == n_before) {
+    while (true) {
+        const uint64_t offset = drove__reader_offset(r);
+        size_t n = 0, n_more = 1;
+        status = drove__reserve(&rows->record, &rows->capacity, rows->n_rows + 1, RECORD);
+        if (status != DROVE_OK) goto end;
+        uint8_t *record = rows->record + rows->n_rows * RECORD;
+        while (n < RECORD && n_more > 0) {
+            status = drove__reader_read_some(r, record + n, RECORD - n, &n_more);
+            if (status != DROVE_OK) goto end;
+            n += n_more;
+        }
+        if (n == 0) break;
+        if (n < RECORD) {
+            status = drove__fail(
+                DROVE_E_DATA,
+                "%s: expected records of %d bytes, found %zu bytes at byte %llu, the end",
+                drove__reader_path(r), RECORD, n, (unsigned long long)offset);
+            goto end;
+        }
+        if (record[0] >= CLASSES) {
+            status =
+                drove__fail(DROVE_E_DATA, "%s: byte %llu: expected a label from 0 to %d, found %u",
+                            drove__reader_path(r), (unsigned long long)offset, CLASSES - 1,
+                            record[0]);
+            goto end;
+        }
+        if (drove__shard_has(shard, rows->n_whole++)) rows->n_rows++;
+    }
+    if (rows->n_whole == n_before)
         status = drove__fail(DROVE_E_DATA, "%s: expected records of %d bytes, found an empty file",
                              path, RECORD);
-    }
+end:
+    drove__reader_close(r);
     return status;
 }
 

@@ -79,34 +79,29 @@ static drove_status store(libsvm_file *f, uint32_t index, float value)
 }
 
 /* least: smallest index allowed here. */
-static drove_status check_index(const libsvm_file *f, const drove_line *line, uint64_t index,
-                                uint64_t least)
-{
-    char expected[96];
-    if (index < least) {
-        return drove__line_fail(line, line->at,
-                                least > f->base ? "feature numbers that ascend without repetition"
-                                                : "feature numbers from 1 (?base=1)");
-    }
-    if (index <= f->most_index) return DROVE_OK;
-    if (f->opt.n_features > 0) {
-        snprintf(expected, sizeof expected, "feature numbers up to %llu (?features=%llu)",
-                 (unsigned long long)f->most_index, (unsigned long long)f->opt.n_features);
-    } else {
-        snprintf(expected, sizeof expected,
-                 "a feature number up to %llu (larger ones: ?features=N)",
-                 (unsigned long long)f->most_index);
-    }
-    return drove__line_fail(line, line->at, expected);
-}
-
 static drove_status parse_feature(libsvm_file *f, drove_line *line, uint64_t least, uint64_t *index)
 {
     const char *where = line->at, *next;
     if (!drove__scan_u64(where, line->end, &next, index) || next == line->end || *next != ':') {
         return drove__line_fail(line, where, "feature:value");
     }
-    DROVE_TRY(check_index(f, line, *index, least));
+    if (*index < least) {
+        return drove__line_fail(line, where,
+                                least > f->base ? "feature numbers that ascend without repetition"
+                                                : "feature numbers from 1 (?base=1)");
+    }
+    if (*index > f->most_index) {
+        char expected[96];
+        const unsigned long long most = (unsigned long long)f->most_index;
+        if (f->opt.n_features > 0) {
+            snprintf(expected, sizeof expected, "feature numbers up to %llu (?features=%llu)", most,
+                     (unsigned long long)f->opt.n_features);
+        } else {
+            snprintf(expected, sizeof expected,
+                     "a feature number up to %llu (larger ones: ?features=N)", most);
+        }
+        return drove__line_fail(line, where, expected);
+    }
     line->at = next + 1;
     float value;
     DROVE_TRY(drove__line_number(line, " \t#", "a number after ':'", &value));
@@ -258,29 +253,6 @@ static void write_class(FILE *stream, const drove_storage *s, size_t class, bool
     else fprintf(stream, "%zu", class);
 }
 
-/* dense[n_features] is scratch. */
-static void write_features(FILE *stream, const drove_data *data, size_t i, bool scaled,
-                           float *dense)
-{
-    const drove_storage *s = data->storage;
-    size_t row = drove__data_row(data, i);
-    if (s->x_kind == DROVE_X_CSR) {
-        for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
-            float value = s->value != NULL ? s->value[k] : 1.0f;
-            if (scaled && data->factor != NULL) value *= data->factor[s->index[k]];
-            fprintf(stream, " %zu:", (size_t)s->index[k] + 1);
-            drove__export_number(stream, value, 0.0);
-        }
-        return;
-    }
-    drove__export_row(data, i, scaled, dense);
-    for (size_t j = 0; j < s->n_features; j++) {
-        if (dense[j] == 0.0f) continue;
-        fprintf(stream, " %zu:", j + 1);
-        drove__export_number(stream, dense[j], 0.0);
-    }
-}
-
 /* Whether any row of the view has the last feature: then the file shows how many there are. */
 static bool last_feature_occurs(const drove_data *data, bool scaled, float *dense)
 {
@@ -327,7 +299,21 @@ static drove_status write_libsvm(const drove_data *data, const drove_spec *to)
                 write_class(stream, s, s->label[k], by_name);
             }
         }
-        write_features(stream, data, i, scaled, dense);
+        if (s->x_kind == DROVE_X_CSR) {
+            for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++) {
+                float value = s->value != NULL ? s->value[k] : 1.0f;
+                if (scaled && data->factor != NULL) value *= data->factor[s->index[k]];
+                fprintf(stream, " %zu:", (size_t)s->index[k] + 1);
+                drove__export_number(stream, value, 0.0);
+            }
+        } else {
+            drove__export_row(data, i, scaled, dense);
+            for (size_t j = 0; j < s->n_features; j++) {
+                if (dense[j] == 0.0f) continue;
+                fprintf(stream, " %zu:", j + 1);
+                drove__export_number(stream, dense[j], 0.0);
+            }
+        }
         if (i == 0 && !shows_width) fprintf(stream, " %zu:0", s->n_features);
         putc('\n', stream);
     }
