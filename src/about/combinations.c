@@ -25,23 +25,10 @@ static drove_status print_json(FILE *stream)
 }
 
 /* One line for each strategy; a cell that does not run has the number of its reason. */
-typedef struct reasons {
-    const char *text[64];
-    unsigned n;
-} reasons;
-
-static unsigned number_of(reasons *r, const char *why)
-{
-    unsigned i = 0;
-    while (i < r->n && strcmp(r->text[i], why) != 0) i++;
-    if (i == r->n && r->n < DROVE_COUNT(r->text)) r->text[r->n++] = why;
-    return i + 1;
-}
-
 static drove_status print_text(FILE *stream)
 {
-    reasons r = {.n = 0};
-    unsigned count[2] = {0, 0};
+    const char *reason[64];
+    unsigned n_reasons = 0, count[2] = {0, 0};
     int width = (int)strlen("strategy");
     for (size_t i = 0; drove__strategies[i] != NULL; i++) {
         int n = (int)strlen(drove__strategies[i]->name);
@@ -57,7 +44,12 @@ static drove_status print_text(FILE *stream)
         for (const drove_combination_column *c = drove__combinations; c->name != NULL; c++) {
             char cell[16] = "runs";
             const char *why = drove__combine(ops, &c->at);
-            if (why != NULL) snprintf(cell, sizeof cell, "(%u)", number_of(&r, why));
+            if (why != NULL) {
+                unsigned k = 0;
+                while (k < n_reasons && strcmp(reason[k], why) != 0) k++;
+                if (k == n_reasons && k < DROVE_COUNT(reason)) reason[n_reasons++] = why;
+                snprintf(cell, sizeof cell, "(%u)", k + 1);
+            }
             count[0] += why == NULL;
             count[1]++;
             fprintf(stream, "  %-*s", (int)strlen(c->name), cell);
@@ -66,7 +58,7 @@ static drove_status print_text(FILE *stream)
     }
     fprintf(stream, "\n%u of %u combinations run; the others do not, because\n", count[0],
             count[1]);
-    for (unsigned i = 0; i < r.n; i++) fprintf(stream, "  (%u) %s\n", i + 1, r.text[i]);
+    for (unsigned i = 0; i < n_reasons; i++) fprintf(stream, "  (%u) %s\n", i + 1, reason[i]);
     return ferror(stream) ? drove__fail(DROVE_E_IO, "list: cannot be written") : DROVE_OK;
 }
 

@@ -39,24 +39,24 @@ static unsigned input_parts(const drove_storage *s, size_t row, drove_row_part *
     return 2;
 }
 
-static drove_row_part target_part(const drove_storage *s, size_t row)
-{
-    size_t n = s->n_values > 1 ? s->n_values : 1;
-    switch (s->y_kind) {
-    case DROVE_Y_CLASS: return (drove_row_part){s->y_class + row, sizeof *s->y_class};
-    case DROVE_Y_VALUE: return (drove_row_part){s->y_value + row * n, n * sizeof *s->y_value};
-    case DROVE_Y_LABELS: break;
-    }
-    size_t first = (size_t)s->label_start[row];
-    n = (size_t)s->label_start[row + 1] - first;
-    return (drove_row_part){s->label + first, n * sizeof *s->label};
-}
-
 unsigned drove__row_parts(const drove_storage *storage, size_t row,
                           drove_row_part part[DROVE_MOST_ROW_PARTS])
 {
-    unsigned n = input_parts(storage, row, part);
-    part[n] = target_part(storage, row);
+    const drove_storage *s = storage;
+    const unsigned n = input_parts(s, row, part);
+    const size_t n_values = s->n_values > 1 ? s->n_values : 1;
+    switch (s->y_kind) {
+    case DROVE_Y_CLASS: part[n] = (drove_row_part){s->y_class + row, sizeof *s->y_class}; break;
+    case DROVE_Y_VALUE:
+        part[n] = (drove_row_part){s->y_value + row * n_values, n_values * sizeof *s->y_value};
+        break;
+    case DROVE_Y_LABELS: {
+        const size_t first = (size_t)s->label_start[row];
+        const size_t n_labels = (size_t)s->label_start[row + 1] - first;
+        part[n] = (drove_row_part){s->label + first, n_labels * sizeof *s->label};
+        break;
+    }
+    }
     return n + 1;
 }
 

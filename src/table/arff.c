@@ -263,39 +263,35 @@ static drove_status add_sparse(arff_text *a, drove_rewriting *to, const char *at
     return add_left_out(a, to, n, a->n);
 }
 
-static drove_status write_rows(arff_text *a, drove_rewriting *to)
-{
-    const char *line, *end;
-    while (next_line(&a->at, a->end, &line, &end) && to->failure == DROVE_OK) {
-        a->line++;
-        if (line < end && *line == '{') DROVE_TRY(add_sparse(a, to, line, end));
-        else if (line < end && *line != '%') DROVE_TRY(add_dense(a, to, line, end));
-        drove__rewrite_add(to, "\n", 1);
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__rewrite_arff(const char *path, drove_content *content)
 {
     arff_text a = {.path = path, .at = content->text, .end = content->end};
     drove_rewriting to;
     drove__rewrite_init(&to, path, content);
     drove_status status = read_header(&a);
-    const uint64_t line = a.line;
-    if (status == DROVE_OK) {
-        for (size_t i = 0; i < a.n; i++) {
-            if (i > 0) drove__rewrite_add(&to, ",", 1);
-            drove__rewrite_add_quoted(&to, a.attribute[i].name, strlen(a.attribute[i].name));
-        }
+    const uint64_t header_line = a.line;
+    if (status != DROVE_OK) goto end;
+    for (size_t i = 0; i < a.n; i++) {
+        if (i > 0) drove__rewrite_add(&to, ",", 1);
+        drove__rewrite_add_quoted(&to, a.attribute[i].name, strlen(a.attribute[i].name));
+    }
+    drove__rewrite_add(&to, "\n", 1);
+    content->type = calloc(a.n, 1);
+    if (content->type == NULL) {
+        status = drove__fail_nomem(path, a.n);
+        goto end;
+    }
+    content->n_types = a.n;
+    for (size_t i = 0; i < a.n; i++) content->type[i] = a.attribute[i].type;
+    const char *line, *line_end;
+    while (next_line(&a.at, a.end, &line, &line_end) && to.failure == DROVE_OK) {
+        a.line++;
+        if (line < line_end && *line == '{') status = add_sparse(&a, &to, line, line_end);
+        else if (line < line_end && *line != '%') status = add_dense(&a, &to, line, line_end);
+        if (status != DROVE_OK) goto end;
         drove__rewrite_add(&to, "\n", 1);
-        content->type = calloc(a.n, 1);
-        if (content->type == NULL) status = drove__fail_nomem(path, a.n);
     }
-    if (status == DROVE_OK) {
-        content->n_types = a.n;
-        for (size_t i = 0; i < a.n; i++) content->type[i] = a.attribute[i].type;
-        status = write_rows(&a, &to);
-    }
+end:
     for (size_t i = 0; i < a.n; i++) {
         free(a.attribute[i].name);
         free(a.attribute[i].first);
@@ -303,6 +299,6 @@ drove_status drove__rewrite_arff(const char *path, drove_content *content)
     free(a.attribute);
     DROVE_TRY(drove__rewrite_finish(&to, status, content));
     content->has_names = true;
-    content->n_lines_above += (int64_t)line - 1; /* the header stands where @data does */
+    content->n_lines_above += (int64_t)header_line - 1; /* the header stands where @data does */
     return DROVE_OK;
 }

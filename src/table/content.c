@@ -235,16 +235,6 @@ static drove_status read_all(drove_reader *r, const char *path, unsigned n_threa
 
 /* ---- encoding ---- */
 
-/* Which of the two a text is whose every second byte is zero; NULL: it is no such text. */
-static const char *utf16_of(const char *text, size_t n)
-{
-    size_t n_zeros[2] = {0, 0};
-    if (n > 200) n = 200;
-    for (size_t i = 0; i < n; i++) n_zeros[i % 2] += text[i] == '\0';
-    if (3 * n_zeros[1] >= n && n_zeros[0] == 0) return "utf-16le";
-    return 3 * n_zeros[0] >= n && n_zeros[1] == 0 ? "utf-16be" : NULL;
-}
-
 static drove_status refuse_binary(const growing *g, const facts *known, const char *path)
 {
     char what[DROVE_FOREIGN_SIZE];
@@ -253,7 +243,13 @@ static drove_status refuse_binary(const growing *g, const facts *known, const ch
         return drove__fail(DROVE_E_DATA, "%s: expected a table as text, found %s", path, foreign);
     if (!known->has_zero) return DROVE_OK;
     const char *zero = memchr(g->memory, '\0', g->used);
-    const char *utf16 = utf16_of(g->memory, g->used);
+    /* A text whose every second byte is zero. */
+    const size_t n = g->used < 200 ? g->used : 200;
+    size_t n_zeros[2] = {0, 0};
+    for (size_t i = 0; i < n; i++) n_zeros[i % 2] += g->memory[i] == '\0';
+    const char *utf16 = NULL;
+    if (3 * n_zeros[1] >= n && n_zeros[0] == 0) utf16 = "utf-16le";
+    else if (3 * n_zeros[0] >= n && n_zeros[1] == 0) utf16 = "utf-16be";
     if (utf16 != NULL)
         return drove__fail(DROVE_E_DATA,
                            "%s: expected text in UTF-8, found UTF-16 without its mark "

@@ -52,13 +52,6 @@ drove_date drove__date_of(int64_t seconds)
     return date;
 }
 
-static unsigned days_in_month(unsigned year, unsigned month)
-{
-    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return days[month - 1] + (month == 2 && is_leap ? 1u : 0u);
-}
-
 /* ---- parts; each moves *at behind itself ---- */
 
 /* n digits; the number must be from least to most. */
@@ -409,7 +402,10 @@ bool drove__cell_date(drove_date_order order, const char *text, size_t length, i
     /* 0000-00-00 of MySQL, 0001-01-01 of .NET, 9999-12-31 of what has no end. */
     const bool is_zero = d.year == 0 && (d.month == 0) == (d.day == 0);
     if (is_zero || d.year == YEAR_MOST || (d.year == 1 && d.month == 1 && d.day == 1)) return true;
-    if (d.month == 0 || d.day == 0 || d.day > days_in_month(d.year, d.month)) return false;
+    if (d.month == 0 || d.day == 0) return false;
+    static const unsigned char days_of_month[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const bool is_leap = d.year % 4 == 0 && (d.year % 100 != 0 || d.year % 400 == 0);
+    if (d.day > days_of_month[d.month - 1] + (d.month == 2 && is_leap ? 1u : 0u)) return false;
     *has_time = is_timed;
     *seconds = days_of(d.year, d.month, d.day) * DAY_SECONDS + time - offset;
     return true;

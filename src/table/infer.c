@@ -58,17 +58,6 @@ static bool is_id_column(const drove_table *t, size_t column)
            (t->has_header && column == 0 && strcmp(name, "column1") == 0);
 }
 
-static drove_scan scan_of_forced(drove_column_type type)
-{
-    switch (type) {
-    case DROVE_COLUMN_NUMBER: return DROVE_SCAN_NUMBER;
-    case DROVE_COLUMN_BOOLEAN: return DROVE_SCAN_BOOLEAN;
-    case DROVE_COLUMN_DATE: return DROVE_SCAN_DATE;
-    case DROVE_COLUMN_TEXT: return DROVE_SCAN_WORDS;
-    default: return DROVE_SCAN_TEXT;
-    }
-}
-
 static drove_scan scan_of_column(drove_table *t, size_t i, const drove_sample *s)
 {
     static const char *const codes[] = {"code", "zip",  "zipcode", "postcode",
@@ -135,7 +124,7 @@ static void choose_scans(learner *l, bool has_comma)
         column->style.is_unit_optional = l->role[i] == ROLE_FORCED;
         column->order = l->order[i] != DROVE_N_DATE_ORDERS ? l->order[i] : order_of_sample(s);
         if (l->role[i] == ROLE_AUTO) column->scan = scan_of_column(t, i, s);
-        if (l->role[i] == ROLE_FORCED) column->scan = scan_of_forced(l->forced[i]);
+        if (l->role[i] == ROLE_FORCED) column->scan = drove__scan_of(l->forced[i]);
         if (l->role[i] == ROLE_WEIGHT) column->scan = DROVE_SCAN_NUMBER;
         else column->is_wide = is_wide(t, i, s);
         if (column->scan != DROVE_SCAN_SKIP) column->slot = t->n_slots++;

@@ -122,9 +122,9 @@ static drove_status scan_weights(drove_known_table *known, const drove_sample *s
     return DROVE_OK;
 }
 
-static drove_scan scan_of(const drove_column *c)
+drove_scan drove__scan_of(drove_column_type type)
 {
-    switch (c->type) {
+    switch (type) {
     case DROVE_COLUMN_NUMBER: return DROVE_SCAN_NUMBER;
     case DROVE_COLUMN_BOOLEAN: return DROVE_SCAN_BOOLEAN;
     case DROVE_COLUMN_DATE: return DROVE_SCAN_DATE;
@@ -155,7 +155,7 @@ static drove_status choose_scans(drove_known_table *known)
         size_t from = known->source[i];
         if (!drove__column_is_used(c)) continue;
         drove_scan_column *column = &t->column[from];
-        column->scan = scan_of(c);
+        column->scan = drove__scan_of(c->type);
         column->style = drove__sample_style(&sample[from], t->dialect.separator, has_comma);
         if (c->has_comma) {
             /* Reads 1,234 as in the training data if it may be either; so 1.234 if no_point. */

@@ -63,6 +63,9 @@ drove_status drove__table_match(const drove_table_options *opt, drove_schema *sc
                                 bool use_labels, drove_known_table *out);
 void         drove__known_table_fini(drove_known_table *known);
 
+/* How cells of a column of this type are read; those without features are skipped. */
+drove_scan drove__scan_of(drove_column_type type);
+
 typedef struct drove_encoded { /* dense: x; sparse: the others (as in data/data.h) */
     float    *x; /* [n_rows][n_features], from drove__alloc; may be the table's raw, taken over */
     uint64_t *row_start; /* malloc */

@@ -125,22 +125,17 @@ static drove_status fail_class(const drove_storage *train, const drove_storage *
         drove__class_text(test, class, number));
 }
 
-static drove_status renumber_classes(const drove_storage *train, drove_storage *test,
-                                     const uint32_t *mapping)
+/* Classes and labels become those of the training data. */
+static drove_status renumber(const drove_storage *train, drove_storage *test,
+                             const uint32_t *mapping)
 {
-    for (size_t row = 0; row < test->n_rows; row++) {
+    for (size_t row = 0; row < test->n_rows && test->y_kind == DROVE_Y_CLASS; row++) {
         size_t class = (size_t)test->y_class[row];
         const bool is_new = mapping[class] == NO_CLASS;
         if (is_new && test->is_unseen == NULL) return fail_class(train, test, row, class);
         test->y_class[row] = is_new ? 0 : (int32_t)mapping[class];
     }
-    return DROVE_OK;
-}
-
-static drove_status renumber_labels(const drove_storage *train, drove_storage *test,
-                                    const uint32_t *mapping)
-{
-    for (size_t row = 0; row < test->n_rows; row++) {
+    for (size_t row = 0; row < test->n_rows && test->y_kind == DROVE_Y_LABELS; row++) {
         size_t first = test->label_start[row], n = test->label_start[row + 1] - first;
         for (size_t k = first; k < first + n; k++) {
             if (mapping[test->label[k]] == NO_CLASS)
@@ -223,10 +218,7 @@ static drove_status match(const drove_storage *train, drove_storage *test, bool 
         if (test->y_kind == DROVE_Y_CLASS && may_be_new &&
             (status = mark_unseen(train, test, mapping)) != DROVE_OK)
             goto end;
-        if (test->y_kind == DROVE_Y_CLASS &&
-            (status = renumber_classes(train, test, mapping)) != DROVE_OK)
-            goto end;
-        if (test->y_kind == DROVE_Y_LABELS) status = renumber_labels(train, test, mapping);
+        status = renumber(train, test, mapping);
     end:
         free(mapping);
         return status == DROVE_OK ? copy_names(train, test) : status;

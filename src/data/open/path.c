@@ -177,15 +177,6 @@ static bool is_named_line(const char *line)
     return n_names > 0;
 }
 
-/* A row of LIBSVM all of whose features are 0: its labels alone, perhaps with a group. */
-static bool is_label_alone(const char *line)
-{
-    line += strspn(line, " \t");
-    line += strspn(line, "0123456789+-.eE,");
-    line = skip_group(line + strspn(line, " \t"));
-    return line[strspn(line, " \t\r")] == '\0';
-}
-
 /* Vowpal Wabbit's text: "1 0.5 'tag|namespace name:0.5 name |other name".  Numbers and a tag stand
  * before the first bar; behind one a namespace, or a blank and features, of which one has a
  * value. */
@@ -255,7 +246,11 @@ static const char *format_of_text(char *head, size_t n, bool is_cut, foreign_tex
         if (is_sparse_line(line, 2)) return "libsvm";
         if (is_named_line(line)) *foreign = NAMED;
         if (is_sparse_line(line, 3)) *foreign = LIBFFM;
-        if (!is_label_alone(line)) break;
+        /* A row of LIBSVM all of whose features are 0: its labels alone, perhaps with a group. */
+        const char *rest = line + strspn(line, " \t");
+        rest += strspn(rest, "0123456789+-.eE,");
+        rest = skip_group(rest + strspn(rest, " \t"));
+        if (rest[strspn(rest, " \t\r")] != '\0') break;
     }
     return "table";
 }

@@ -110,27 +110,22 @@ static drove_status parse_feature(libsvm_file *f, drove_line *line, uint64_t lea
     return value != 0.0f ? store(f, (uint32_t)*index, value) : DROVE_OK;
 }
 
-/* "qid:7" behind the label: the query whose documents are ranked, which is left out. */
-static drove_status skip_group(libsvm_file *f, drove_line *line)
-{
-    static const char word[] = "qid:";
-    const size_t n = sizeof word - 1;
-    uint64_t number;
-    const char *next;
-    while (line->at < line->end && drove__is_blank(*line->at)) line->at++;
-    if ((size_t)(line->end - line->at) < n || memcmp(line->at, word, n) != 0) return DROVE_OK;
-    if (!drove__scan_u64(line->at + n, line->end, &next, &number) ||
-        (next < line->end && !drove__is_blank(*next)))
-        return drove__line_fail(line, line->at, "a whole number behind \"qid:\"");
-    line->at = next;
-    f->n_groups++;
-    return DROVE_OK;
-}
-
 static drove_status parse_line(libsvm_file *f, drove_line *line)
 {
     DROVE_TRY(parse_labels(f, line));
-    DROVE_TRY(skip_group(f, line));
+    /* "qid:7" behind the label: the query whose documents are ranked, which is left out. */
+    static const char word[] = "qid:";
+    const size_t n_word = sizeof word - 1;
+    while (line->at < line->end && drove__is_blank(*line->at)) line->at++;
+    if ((size_t)(line->end - line->at) >= n_word && memcmp(line->at, word, n_word) == 0) {
+        uint64_t number;
+        const char *next;
+        if (!drove__scan_u64(line->at + n_word, line->end, &next, &number) ||
+            (next < line->end && !drove__is_blank(*next)))
+            return drove__line_fail(line, line->at, "a whole number behind \"qid:\"");
+        line->at = next;
+        f->n_groups++;
+    }
     uint64_t least = f->base;
     while (true) {
         while (line->at < line->end && drove__is_blank(*line->at)) line->at++;

@@ -54,21 +54,6 @@ static bool may_skip(const reading *r, drove_status status)
     return r->skips && (status == DROVE_E_DATA || status == DROVE_E_FILE);
 }
 
-static drove_status check_shape(const reading *r, const drove_picture *p, const char *where)
-{
-    if (r->is_sized && (p->height != r->height || p->width != r->width)) {
-        return drove__fail(DROVE_E_SHAPE,
-                           "%s: expected %zux%zu pixels like the first image, %s, found %zux%zu "
-                           "(?size=HEIGHTxWIDTH makes all alike)",
-                           where, r->height, r->width, r->first_where, p->height, p->width);
-    }
-    if (!r->is_grey || p->is_grey) return DROVE_OK;
-    return drove__fail(DROVE_E_SHAPE,
-                       "%s: expected a grey image like the first one, %s, found colour "
-                       "(?channels=1 or 3 makes all alike)",
-                       where, r->first_where);
-}
-
 static drove_status decode(const reading *r, size_t i, drove_picture *out)
 {
     const char *where = r->from->where[i];
@@ -85,11 +70,22 @@ static drove_status read_one(const reading *r, size_t i)
 {
     drove_picture picture;
     DROVE_TRY(decode(r, i, &picture));
-    drove_status status = check_shape(r, &picture, r->from->where[i]);
-    if (status == DROVE_OK) {
+    const char *where = r->from->where[i];
+    drove_status status;
+    if (r->is_sized && (picture.height != r->height || picture.width != r->width))
+        status =
+            drove__fail(DROVE_E_SHAPE,
+                        "%s: expected %zux%zu pixels like the first image, %s, found %zux%zu "
+                        "(?size=HEIGHTxWIDTH makes all alike)",
+                        where, r->height, r->width, r->first_where, picture.height, picture.width);
+    else if (r->is_grey && !picture.is_grey)
+        status = drove__fail(DROVE_E_SHAPE,
+                             "%s: expected a grey image like the first one, %s, found colour "
+                             "(?channels=1 or 3 makes all alike)",
+                             where, r->first_where);
+    else
         status = drove__picture_fit(&picture, r->channels, r->height, r->width,
                                     r->storage->x_u8 + i * r->storage->n_features);
-    }
     drove__picture_fini(&picture);
     return status;
 }
