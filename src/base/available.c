@@ -13,20 +13,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Bytes; UINT64_MAX: not known. */
-static uint64_t from_meminfo(void)
-{
-    char line[128];
-    uint64_t kib, out = UINT64_MAX;
-    FILE *f = fopen("/proc/meminfo", "re");
-    if (f == NULL) return out;
-    while (out == UINT64_MAX && fgets(line, sizeof line, f) != NULL) {
-        if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &kib) == 1) out = kib * 1024;
-    }
-    fclose(f);
-    return out;
-}
-
 static uint64_t of_machine(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -37,7 +23,12 @@ uint64_t drove__memory_available(void)
 {
     drove_group group;
     drove__group_read("", &group);
-    uint64_t system = from_meminfo();
+    char line[128];
+    uint64_t kib, system = UINT64_MAX; /* bytes; UINT64_MAX: not known */
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f != NULL && system == UINT64_MAX && fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &kib) == 1) system = kib * 1024;
+    if (f != NULL) fclose(f);
     uint64_t least = system < group.memory_left ? system : group.memory_left;
     return least != UINT64_MAX ? least : of_machine();
 }

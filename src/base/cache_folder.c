@@ -17,20 +17,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Creates a folder and its parents.  false: it does not exist and cannot be created, or is not
- * writable. */
-static bool make_folder(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-    struct stat about;
-    mkdir(path, 0777);
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode) && access(path, W_OK | X_OK) == 0;
-}
-
 /* The specification calls a relative XDG_CACHE_HOME invalid: it is ignored. */
 bool drove__cache_folder(char *into, size_t size_bytes)
 {
@@ -39,7 +25,15 @@ bool drove__cache_folder(char *into, size_t size_bytes)
     if (cache != NULL && cache[0] == '/') n = snprintf(into, size_bytes, "%s/drove", cache);
     else if (home != NULL && home[0] == '/')
         n = snprintf(into, size_bytes, "%s/.cache/drove", home);
-    return n > 0 && (size_t)n < size_bytes && make_folder(into);
+    if (n <= 0 || (size_t)n >= size_bytes) return false;
+    for (char *slash = strchr(into + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(into, 0777);
+        *slash = '/';
+    }
+    struct stat about;
+    mkdir(into, 0777);
+    return stat(into, &about) == 0 && S_ISDIR(about.st_mode) && access(into, W_OK | X_OK) == 0;
 }
 
 /* ---- what lies there ---- */

@@ -37,14 +37,6 @@ static int has(unsigned reg, unsigned bits)
     return (reg & bits) == bits;
 }
 
-/* Linux saves the tile registers, 8 KiB, only for processes that ask.  It refuses one of whose
- * threads has a signal stack too small for them, and then we do without. */
-static int may_use_tiles(uint64_t saved)
-{
-    if ((saved & SAVES_TILES) != SAVES_TILES) return 0;
-    return syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA) == 0;
-}
-
 static void detect_features(void)
 {
     unsigned a, b, c, d;
@@ -61,7 +53,11 @@ static void detect_features(void)
     if ((saved & SAVES_ZMM) != SAVES_ZMM) return;
     features |= DROVE_CPU_AVX512;
     if (has(c, bit_AVX512VNNI)) features |= DROVE_CPU_VNNI;
-    if (has(d, HAS_AMX) && may_use_tiles(saved)) features |= DROVE_CPU_AMX;
+    /* Linux saves the tile registers, 8 KiB, only for processes that ask.  It refuses one of whose
+     * threads has a signal stack too small for them, and then we do without. */
+    if (has(d, HAS_AMX) && (saved & SAVES_TILES) == SAVES_TILES &&
+        syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA) == 0)
+        features |= DROVE_CPU_AMX;
     if (has(more, bit_AVX512BF16)) features |= DROVE_CPU_BF16;
 }
 

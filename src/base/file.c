@@ -196,27 +196,23 @@ static drove_status start_unpacking(drove_reader *r, const drove_unpack_ops *unp
     return DROVE_OK;
 }
 
-/* Counts content of a section; checks its size and, with the last byte, its CRC-32. */
-static drove_status check_section(drove_reader *r, const void *bytes, size_t n)
+/* Counts the content of a section; checks its size and, with the last byte, its CRC-32. */
+static drove_status read_section(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
+    if (r->unpack != NULL) DROVE_TRY(read_packed(r, into, size_bytes, n_read));
+    else DROVE_TRY(read_disk(r, into, size_bytes, n_read));
+    const size_t n = *n_read;
     if (n > r->section.content_bytes || (n == 0 && r->section.content_bytes > 0)) {
         return drove__fail(DROVE_E_DATA,
                            "%s: damaged: its content is %s than its directory entry says", r->path,
                            n == 0 ? "shorter" : "longer");
     }
     if (n == 0) return DROVE_OK;
-    r->section.crc = (uint32_t)crc32_z(r->section.crc, bytes, n);
+    r->section.crc = (uint32_t)crc32_z(r->section.crc, into, n);
     r->section.content_bytes -= n;
     if (r->section.content_bytes > 0 || r->section.crc == r->section.want_crc) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: damaged: expected CRC-32 0x%08x, found 0x%08x", r->path,
                        r->section.want_crc, r->section.crc);
-}
-
-static drove_status read_section(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
-{
-    if (r->unpack != NULL) DROVE_TRY(read_packed(r, into, size_bytes, n_read));
-    else DROVE_TRY(read_disk(r, into, size_bytes, n_read));
-    return check_section(r, into, *n_read);
 }
 
 static drove_status read_bytes(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
@@ -248,16 +244,11 @@ static drove_status read_content(drove_reader *r, void *into, size_t size_bytes,
 
 /* ---- opening ---- */
 
-/* Bytes of "https" in https://...; 0: the path is no URL. */
-static size_t scheme_bytes(const char *path)
-{
-    const size_t n = strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
-    return strncmp(path + n, "://", 3) == 0 ? n : 0;
-}
-
 drove_status drove__fail_url(const char *url)
 {
-    const size_t n = scheme_bytes(url), n_path = strcspn(url, "?#");
+    const size_t n_scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
+    const size_t n = strncmp(url + n_scheme, "://", 3) == 0 ? n_scheme : 0; /* 0: it is no URL */
+    const size_t n_path = strcspn(url, "?#");
     size_t begin = n_path;
     while (begin > 0 && url[begin - 1] != '/') begin--;
     const bool has_name = begin > n + 3 && begin < n_path;
@@ -320,14 +311,6 @@ static drove_status open_file(drove_reader *r)
     return detect_compression(r);
 }
 
-static drove_status open_memory(drove_reader *r)
-{
-    r->piece = r->memory->n_bytes > 0 ? r->memory->bytes : "";
-    r->piece_left = r->memory->n_bytes;
-    r->most_bytes = r->memory->n_bytes;
-    return detect_compression(r);
-}
-
 drove_status drove__reader_open(const char *path, drove_reader **out)
 {
     *out = NULL;
@@ -340,7 +323,12 @@ drove_status drove__reader_open(const char *path, drove_reader **out)
     r->memory = drove__memfile_find(path);
     drove_status status;
     if (r->path == NULL || r->content == NULL) status = drove__fail_nomem(path, BUFFER_BYTES);
-    else status = r->memory != NULL ? open_memory(r) : open_file(r);
+    else if (r->memory == NULL) status = open_file(r);
+    else {
+        r->piece = r->memory->n_bytes > 0 ? r->memory->bytes : "";
+        r->piece_left = r->most_bytes = r->memory->n_bytes;
+        status = detect_compression(r);
+    }
     if (status != DROVE_OK) {
         drove__reader_close(r);
         return status;
@@ -528,15 +516,6 @@ drove_status drove__reader_read(drove_reader *r, void *into, size_t size_bytes)
     return DROVE_OK;
 }
 
-/* Plain file, empty buffer, and size_bytes within the file. */
-static drove_status seek(drove_reader *r, uint64_t size_bytes)
-{
-    if (lseek(r->fd, (off_t)size_bytes, SEEK_CUR) < 0)
-        return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", r->path);
-    r->consumed += size_bytes;
-    return DROVE_OK;
-}
-
 drove_status drove__reader_read_at(const drove_reader *r, uint64_t offset, void *into,
                                    size_t size_bytes, size_t *n_read)
 {
@@ -561,7 +540,12 @@ drove_status drove__reader_skip(drove_reader *r, uint64_t size_bytes)
                  r->most_bytes != UINT64_MAX;
     while (size_bytes > 0) {
         bool fits = r->most_bytes >= r->consumed && size_bytes <= r->most_bytes - r->consumed;
-        if (r->begin == r->end && seeks && fits) return seek(r, size_bytes);
+        if (r->begin == r->end && seeks && fits) {
+            if (lseek(r->fd, (off_t)size_bytes, SEEK_CUR) < 0)
+                return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", r->path);
+            r->consumed += size_bytes;
+            return DROVE_OK;
+        }
         DROVE_TRY(fill(r));
         uint64_t n = r->end - r->begin < size_bytes ? r->end - r->begin : size_bytes;
         if (n == 0) return fail_early_end(r, size_bytes);
@@ -593,27 +577,6 @@ static drove_status append_to_line(drove_reader *r, const char *bytes, size_t si
     return DROVE_OK;
 }
 
-/* Takes the buffer's part of the current line; *complete: it includes the newline. */
-static drove_status take_line_part(drove_reader *r, char **line, size_t *length, bool *complete)
-{
-    char *start = r->content + r->begin;
-    size_t available = r->end - r->begin;
-    char *newline = memchr(start, '\n', available);
-    size_t n = newline != NULL ? (size_t)(newline - start) : available;
-    size_t n_taken = n + (newline != NULL);
-    *complete = newline != NULL;
-    if (*complete && *length == 0) { /* all in the buffer: no copy */
-        *line = start;
-        *length = n;
-    } else {
-        DROVE_TRY(append_to_line(r, start, n, length));
-        *line = r->line;
-    }
-    r->begin += n_taken;
-    r->consumed += n_taken;
-    return DROVE_OK;
-}
-
 drove_status drove__reader_line(drove_reader *r, char **line, size_t *length)
 {
     char *found = NULL;
@@ -622,7 +585,20 @@ drove_status drove__reader_line(drove_reader *r, char **line, size_t *length)
     while (!complete) {
         DROVE_TRY(fill(r));
         if (r->begin == r->end) break;
-        DROVE_TRY(take_line_part(r, &found, &n, &complete));
+        char *start = r->content + r->begin;
+        const size_t available = r->end - r->begin;
+        char *newline = memchr(start, '\n', available);
+        const size_t n_part = newline != NULL ? (size_t)(newline - start) : available;
+        complete = newline != NULL;
+        if (complete && n == 0) { /* all in the buffer: no copy */
+            found = start;
+            n = n_part;
+        } else {
+            DROVE_TRY(append_to_line(r, start, n_part, &n));
+            found = r->line;
+        }
+        r->begin += n_part + complete;
+        r->consumed += n_part + complete;
     }
     *line = found;
     *length = 0;

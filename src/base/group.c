@@ -158,20 +158,6 @@ static bool read_mount(char *line, const char *controller, bool is_first, char *
     return true;
 }
 
-/* The group's folder below a mount point. */
-static void set_place(const char *root, const char *top, const char *point, const char *group,
-                      place *out)
-{
-    const size_t n_top = strcmp(top, "/") == 0 ? 0 : strlen(top);
-    bool is_below =
-        strncmp(group, top, n_top) == 0 && (group[n_top] == '/' || group[n_top] == '\0');
-    const char *rest = is_below && strstr(group, "/..") == NULL ? group + n_top : "";
-    if (strcmp(rest, "/") == 0) rest = "";
-    int n = snprintf(out->path, sizeof out->path, "%s%s%s", root, point, rest);
-    out->n_mount = strlen(root) + strlen(point);
-    out->is_there = n > 0 && (size_t)n < sizeof out->path;
-}
-
 static void find_place(const char *root, const char *controller, bool is_first, place *out)
 {
     char group[LINE_SIZE], line[LINE_SIZE], *top, *point;
@@ -179,34 +165,22 @@ static void find_place(const char *root, const char *controller, bool is_first, 
     find_group(root, controller, is_first, group);
     FILE *f = group[0] != '\0' ? open_in(root, "proc/self/mountinfo") : NULL;
     if (f == NULL) return;
-    while (!out->is_there && fgets(line, sizeof line, f) != NULL)
-        if (read_mount(line, controller, is_first, &top, &point))
-            set_place(root, top, point, group, out);
+    while (!out->is_there && fgets(line, sizeof line, f) != NULL) {
+        if (!read_mount(line, controller, is_first, &top, &point)) continue;
+        /* The group's folder below the mount point. */
+        const size_t n_top = strcmp(top, "/") == 0 ? 0 : strlen(top);
+        bool is_below =
+            strncmp(group, top, n_top) == 0 && (group[n_top] == '/' || group[n_top] == '\0');
+        const char *rest = is_below && strstr(group, "/..") == NULL ? group + n_top : "";
+        if (strcmp(rest, "/") == 0) rest = "";
+        int n = snprintf(out->path, sizeof out->path, "%s%s%s", root, point, rest);
+        out->n_mount = strlen(root) + strlen(point);
+        out->is_there = n > 0 && (size_t)n < sizeof out->path;
+    }
     fclose(f);
 }
 
-/* Without /proc: where the groups usually are. */
-static void guess_place(const char *root, const char *controller, bool is_first, place *out)
-{
-    *out = (place){.is_first = is_first, .is_there = true};
-    int n = snprintf(out->path, sizeof out->path, "%s/sys/fs/cgroup%s%s", root, is_first ? "/" : "",
-                     is_first ? controller : "");
-    out->is_there = n > 0 && (size_t)n < sizeof out->path;
-    out->n_mount = strlen(out->path);
-}
-
 /* ---- all folders on the way up ---- */
-
-static void limit(place *at, drove_group *out,
-                  void (*read)(const char *folder, bool is_first, drove_group *out))
-{
-    while (at->is_there) {
-        read(at->path, at->is_first, out);
-        char *slash = strrchr(at->path, '/');
-        at->is_there = slash != NULL && (size_t)(slash - at->path) >= at->n_mount;
-        if (at->is_there) *slash = '\0';
-    }
-}
 
 void drove__group_read(const char *root, drove_group *out)
 {
@@ -222,8 +196,18 @@ void drove__group_read(const char *root, drove_group *out)
         for (int is_first = 0; is_first < 2; is_first++) {
             place at;
             if (has_proc) find_place(root, kinds[i].controller, is_first, &at);
-            else guess_place(root, kinds[i].controller, is_first, &at);
-            limit(&at, out, kinds[i].read);
+            else { /* where the groups usually are */ at = (place){.is_first = is_first};
+                int n = snprintf(at.path, sizeof at.path, "%s/sys/fs/cgroup%s%s", root,
+                                 is_first ? "/" : "", is_first ? kinds[i].controller : "");
+                at.is_there = n > 0 && (size_t)n < sizeof at.path;
+                at.n_mount = strlen(at.path);
+            }
+            while (at.is_there) { /* every group above limits, too */
+                kinds[i].read(at.path, at.is_first, out);
+                char *slash = strrchr(at.path, '/');
+                at.is_there = slash != NULL && (size_t)(slash - at.path) >= at.n_mount;
+                if (at.is_there) *slash = '\0';
+            }
         }
     }
 }

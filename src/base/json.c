@@ -145,13 +145,6 @@ static json_t *parse_padded(const char *text, size_t n_bytes, size_t flags, bool
     return value;
 }
 
-/* Of two failures to parse one text: they differ, or say nothing, where memory ran out. */
-static bool is_memory(const json_error_t *first, const json_error_t *second)
-{
-    return json_error_code(first) == json_error_out_of_memory || first->text[0] == '\0' ||
-           first->position != second->position || strcmp(first->text, second->text) != 0;
-}
-
 /* Takes both; *out = the first if they are the same, else NULL. */
 static bool take_same(json_t *first, json_t *second, json_t **out)
 {
@@ -173,7 +166,11 @@ drove_status drove__json_parse(const char *text, size_t n_bytes, size_t flags, j
     if (!may_scan) return drove__fail_nomem("JSON", n_bytes);
     first = json_loadb(text, n_bytes, flags, error);
     second = json_loadb(text, n_bytes, flags, &again);
-    const bool is_bad = first == NULL && second == NULL && !is_memory(error, &again);
+    /* Two failures to parse one text differ, or say nothing, where memory ran out. */
+    const bool is_bad = first == NULL && second == NULL &&
+                        json_error_code(error) != json_error_out_of_memory &&
+                        error->text[0] != '\0' && error->position == again.position &&
+                        strcmp(error->text, again.text) == 0;
     if (take_same(first, second, out)) return DROVE_OK;
     return is_bad ? drove__fail(DROVE_E_DATA, "%s", error->text)
                   : drove__fail_nomem("JSON", n_bytes);

@@ -49,22 +49,18 @@ static bool find_own_folder(char into[PATH_MAX])
     return true;
 }
 
-static bool is_there(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && !S_ISDIR(about.st_mode);
-}
-
 /* The first of the folders that has the file.  beside NULL: relative folders are used as given. */
 static bool find_file(const char *folders, const char *beside, const char *name,
                       char into[PATH_MAX])
 {
+    struct stat about;
     for (const char *at = folders; *at != '\0';) {
         int n_folder = (int)strcspn(at, ":");
         bool is_relative = at[0] != '/' && beside != NULL;
         int n = snprintf(into, PATH_MAX, "%s%s%.*s/drove_%s.so", is_relative ? beside : "",
                          is_relative ? "/" : "", n_folder, at, name);
-        if (n_folder > 0 && n < PATH_MAX && is_there(into)) return true;
+        if (n_folder > 0 && n < PATH_MAX && stat(into, &about) == 0 && !S_ISDIR(about.st_mode))
+            return true;
         at += n_folder;
         if (*at == ':') at++;
     }
@@ -96,8 +92,10 @@ bool drove__module_is_there(const char *name)
 
 /* ---- opening ---- */
 
-static drove_status open_file(const char *path, const char *entry, void **out)
+drove_status drove__module_load(const char *name, const char *entry, drove_module *out)
 {
+    char path[PATH_MAX];
+    DROVE_TRY(find_module(name, path));
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle == NULL) {
         const char *error = dlerror();
@@ -108,18 +106,10 @@ static drove_status open_file(const char *path, const char *entry, void **out)
         return names_file ? drove__fail(DROVE_E_UNSUPPORTED, "%s", error)
                           : drove__fail(DROVE_E_UNSUPPORTED, "%s: %s", path, error);
     }
-    *out = dlsym(handle, entry);
-    if (*out != NULL) return DROVE_OK;
-    return drove__fail(DROVE_E_UNSUPPORTED,
-                       "%s: expected a module with the function %s, found none", path, entry);
-}
-
-drove_status drove__module_load(const char *name, const char *entry, drove_module *out)
-{
-    char path[PATH_MAX];
-    void *found = NULL;
-    DROVE_TRY(find_module(name, path));
-    DROVE_TRY(open_file(path, entry, &found));
+    void *found = dlsym(handle, entry);
+    if (found == NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "%s: expected a module with the function %s, found none", path, entry);
     Dl_info about; /* dli_fname lives as long as the module, which is never unloaded */
     if (dladdr(found, &about) == 0) {
         return drove__fail(DROVE_E_UNSUPPORTED, "%s: cannot locate the function %s", path, entry);

@@ -211,16 +211,6 @@ static void at_exit(void)
     leave(&before);
 }
 
-/* In a child of fork: drops the inherited list, which is the parent's. */
-static void disown(void)
-{
-    if (held.owner == getpid()) return;
-    held.owner = getpid();
-    held.n_holders = 0;
-    held.is_cut = false;
-    forget(0);
-}
-
 static bool is_saved(int pu)
 {
     for (size_t i = 0; i < held.n_saved; i++) {
@@ -372,7 +362,12 @@ drove_status drove__prefetch_hold_off(const drove_prefetch_machine *machine, con
                            intel, machine->vendor);
     }
     enter(&before);
-    disown();
+    if (held.owner != getpid()) { /* in a child of fork: drops the list, which is the parent's */
+        held.owner = getpid();
+        held.n_holders = 0;
+        held.is_cut = false;
+        forget(0);
+    }
     drove_status status = hold(machine->folder, pu, n_pus);
     leave(&before);
     return status;

@@ -464,24 +464,24 @@ static drove_status read_data(loading *l)
     return status;
 }
 
-static drove_status check_plain(const loading *l)
-{
-    if (!l->is_header || drove__reader_plain_bytes(l->reader) != UINT64_MAX) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA, "%s: expected a regular file that is not compressed", l->path);
-}
-
 static drove_status load(loading *l, drove_safetensors *out)
 {
     json_t *header = NULL;
     memset(out, 0, sizeof *out);
     DROVE_TRY(drove__reader_open(l->path, &l->reader));
-    drove_status status = check_plain(l);
-    if (status == DROVE_OK) status = read_header(l, &header);
-    if (status == DROVE_OK) status = drove__sums_take(header, l->path, &l->sums);
-    if (status == DROVE_OK) status = drove__checksum_begin(&l->sum);
+    drove_status status;
+    if (l->is_header && drove__reader_plain_bytes(l->reader) == UINT64_MAX) {
+        status = drove__fail(DROVE_E_DATA, "%s: expected a regular file that is not compressed",
+                             l->path);
+        goto fail;
+    }
+    if ((status = read_header(l, &header)) != DROVE_OK) goto fail;
+    if ((status = drove__sums_take(header, l->path, &l->sums)) != DROVE_OK) goto fail;
+    if ((status = drove__checksum_begin(&l->sum)) != DROVE_OK) goto fail;
     l->st.is_checked = l->sums != NULL;
-    if (status == DROVE_OK) status = read_descriptions(l, header);
-    if (status == DROVE_OK) status = read_data(l);
+    if ((status = read_descriptions(l, header)) != DROVE_OK) goto fail;
+    status = read_data(l);
+fail:
     if (status == DROVE_OK) *out = l->st;
     else drove__safetensors_fini(&l->st);
     json_decref(header);

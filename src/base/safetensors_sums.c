@@ -19,21 +19,6 @@ static drove_status sum_header(const json_t *header, const char *path,
     return DROVE_OK;
 }
 
-static char *sums_as_text(const drove_tensor *tensor, size_t n_tensors)
-{
-    json_t *sums = json_object();
-    bool is_whole = sums != NULL;
-    for (size_t i = 0; i < n_tensors && is_whole; i++) {
-        char sum[DROVE_CHECKSUM_TEXT_SIZE];
-        drove__checksum_print(drove__checksum(tensor[i].bytes, drove__tensor_bytes(&tensor[i])),
-                              sum);
-        is_whole = json_object_set_new(sums, tensor[i].name, json_string(sum)) == 0;
-    }
-    char *text = is_whole ? drove__json_dump(sums, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    json_decref(sums);
-    return text;
-}
-
 drove_status drove__sums_add(json_t *header, const char *path, const drove_tensor *tensor,
                              size_t n_tensors)
 {
@@ -47,12 +32,20 @@ drove_status drove__sums_add(json_t *header, const char *path, const drove_tenso
         if (json_object_set_new(header, DROVE_METADATA_NAME, pairs) != 0)
             return drove__fail_nomem(path, 0);
     }
-    char *text = sums_as_text(tensor, n_tensors);
+    json_t *sums = json_object();
+    bool is_whole = sums != NULL;
+    for (size_t i = 0; i < n_tensors && is_whole; i++) {
+        drove__checksum_print(drove__checksum(tensor[i].bytes, drove__tensor_bytes(&tensor[i])),
+                              sum);
+        is_whole = json_object_set_new(sums, tensor[i].name, json_string(sum)) == 0;
+    }
+    char *text = is_whole ? drove__json_dump(sums, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(sums);
     bool is_set = text != NULL && json_object_set_new(pairs, tensors_key, json_string(text)) == 0;
     free(text);
     if (!is_set) return drove__fail_nomem(path, 0);
     DROVE_TRY(sum_header(header, path, sum));
-    bool is_whole = json_object_set_new(pairs, header_key, json_string(sum)) == 0;
+    is_whole = json_object_set_new(pairs, header_key, json_string(sum)) == 0;
     return is_whole ? DROVE_OK : drove__fail_nomem(path, 0);
 }
 

@@ -22,15 +22,6 @@ static size_t list_keys(const drove_spec_key *keys, const char **known, size_t n
     return n;
 }
 
-/* "momentum:MU", "step:FACTOR,EPOCHS" */
-static void name_form(const char *name, const drove_spec_key *keys, char form[LIST_SIZE])
-{
-    size_t used = (size_t)snprintf(form, LIST_SIZE, "%.80s", name);
-    for (const drove_spec_key *k = keys; k->is_argument && used < LIST_SIZE; k++)
-        used +=
-            (size_t)snprintf(form + used, LIST_SIZE - used, "%c%s", k == keys ? ':' : ',', k->name);
-}
-
 /* "a, b or c", as many as fit; each behind `before`. */
 static void list_words(const char *before, const char *const *words, size_t n, char into[LIST_SIZE])
 {
@@ -83,8 +74,11 @@ drove_status drove__spec_accept(const drove_spec *spec, const drove_spec_key *ke
         if (at == n) return fail_key(spec, spec->key[i], known, n);
     }
     if (spec->n_args >= least) return DROVE_OK;
-    char form[LIST_SIZE];
-    name_form(spec->name, keys, form);
+    char form[LIST_SIZE]; /* "momentum:MU", "step:FACTOR,EPOCHS" */
+    size_t used = (size_t)snprintf(form, sizeof form, "%.80s", spec->name);
+    for (const drove_spec_key *k = keys; k->is_argument && used < sizeof form; k++)
+        used += (size_t)snprintf(form + used, sizeof form - used, "%c%s", k == keys ? ':' : ',',
+                                 k->name);
     return drove__fail(DROVE_E_ARG, "%s: expected %s, found %u argument%s", spec->name, form,
                        spec->n_args, spec->n_args == 1 ? "" : "s");
 }
@@ -170,12 +164,6 @@ static const char *name_argument(const drove_spec *spec, unsigned i, char what[W
     return what;
 }
 
-static const char *name_key(const drove_spec *spec, const char *key, char what[WHAT_SIZE])
-{
-    snprintf(what, WHAT_SIZE, "%.75s?%.75s", spec->name, key);
-    return what;
-}
-
 drove_status drove__spec_take(const drove_spec *spec, const drove_spec_key *keys, void *settings)
 {
     char what[WHAT_SIZE];
@@ -199,7 +187,7 @@ drove_status drove__spec_take(const drove_spec *spec, const drove_spec_key *keys
         if (!k->is_argument) text = drove__spec_get(spec, k->name, NULL);
         else if (argument < spec->n_args) text = spec->arg[argument];
         if (k->is_argument) name_argument(spec, argument++, what);
-        else name_key(spec, k->name, what);
+        else snprintf(what, sizeof what, "%.75s?%.75s", spec->name, k->name);
         if (text == NULL) text = k->default_text;
         if (text == NULL || (k->word != NULL && strcmp(text, k->word) == 0)) continue;
         DROVE_TRY(read_value(spec, k, what, text, to));

@@ -17,21 +17,6 @@
 
 static _Thread_local char error_text[DROVE_ERROR_TEXT_SIZE];
 
-/* Formats into a copy first: an argument may point into the text that is being replaced. */
-static void set_text(const char *format, va_list arguments)
-{
-    char text[DROVE_ERROR_TEXT_SIZE];
-    if (vsnprintf(text, sizeof text, format, arguments) < 0) {
-        strcpy(text, "error text could not be formatted");
-    }
-    for (char *c = text; *c != '\0'; c++) {
-        const unsigned char byte = (unsigned char)*c, next = (unsigned char)c[1];
-        if (byte < 0x20 || byte == 0x7f) *c = '?';
-        if (byte == 0xc2 && next >= 0x80 && next < 0xa0) *c = c[1] = '?'; /* U+0080 to U+009F */
-    }
-    memcpy(error_text, text, strlen(text) + 1);
-}
-
 const char *drove_status_name(drove_status status)
 {
     switch (status) {
@@ -76,10 +61,18 @@ int drove_status_exit(drove_status status)
 drove_status drove__fail(drove_status status, const char *format, ...)
 {
     DROVE_IN_C_LOCALE;
+    char text[DROVE_ERROR_TEXT_SIZE]; /* a copy: an argument may point into the text that goes */
     va_list arguments;
     va_start(arguments, format);
-    set_text(format, arguments);
+    if (vsnprintf(text, sizeof text, format, arguments) < 0)
+        strcpy(text, "error text could not be formatted");
     va_end(arguments);
+    for (char *c = text; *c != '\0'; c++) {
+        const unsigned char byte = (unsigned char)*c, next = (unsigned char)c[1];
+        if (byte < 0x20 || byte == 0x7f) *c = '?';
+        if (byte == 0xc2 && next >= 0x80 && next < 0xa0) *c = c[1] = '?'; /* U+0080 to U+009F */
+    }
+    memcpy(error_text, text, strlen(text) + 1);
     return status;
 }
 

@@ -186,29 +186,6 @@ static char *make_name(const uint8_t *block)
     return out;
 }
 
-/* Takes the name and the size from the header, or from the extensions before it. */
-static drove_status set_member(drove_tar *t, const uint8_t *block, uint64_t size_bytes)
-{
-    free(t->name);
-    t->name = t->long_name != NULL ? t->long_name : make_name(block);
-    t->long_name = NULL;
-    if (t->name == NULL) return drove__fail_nomem("a name", NAME_SIZE);
-    if (t->long_size != UINT64_MAX) size_bytes = t->long_size;
-    t->long_size = UINT64_MAX;
-    t->member = (drove_tar_member){t->name, size_bytes, drove__reader_offset(t->reader)};
-    t->left = size_bytes + padding(size_bytes);
-    return DROVE_OK;
-}
-
-static drove_status read_header(drove_tar *t, uint8_t block[BLOCK], uint64_t *offset)
-{
-    *offset = drove__reader_offset(t->reader);
-    drove_status status = drove__reader_read(t->reader, block, BLOCK);
-    return status != DROVE_E_DATA
-               ? status
-               : drove__fail_in(status, "truncated tar archive (two blocks of zeros end one)");
-}
-
 drove_status drove__tar_next(drove_tar *t, drove_tar_member *out, bool *found)
 {
     static const uint8_t zero[BLOCK]; /* ends an archive */
@@ -219,7 +196,11 @@ drove_status drove__tar_next(drove_tar *t, drove_tar_member *out, bool *found)
     t->left = 0;
     while (!*found) {
         bool is_extension;
-        DROVE_TRY(read_header(t, block, &offset));
+        offset = drove__reader_offset(t->reader);
+        drove_status status = drove__reader_read(t->reader, block, BLOCK);
+        if (status == DROVE_E_DATA)
+            status = drove__fail_in(status, "truncated tar archive (two blocks of zeros end one)");
+        DROVE_TRY(status);
         if (memcmp(block, zero, BLOCK) == 0) return DROVE_OK;
         if (!sum_is_right(block)) return fail(t, offset, "a header with the right checksum");
         if (!scan_number(block + SIZE, SIZE_SIZE, &size_bytes))
@@ -231,7 +212,15 @@ drove_status drove__tar_next(drove_tar *t, drove_tar_member *out, bool *found)
             return drove__fail(DROVE_E_UNSUPPORTED,
                                "%s: byte %llu: expected files as they are, found a sparse one",
                                drove__reader_path(t->reader), (unsigned long long)offset);
-        DROVE_TRY(set_member(t, block, size_bytes));
+        /* The name and the size from the header, or from the extensions before it. */
+        free(t->name);
+        t->name = t->long_name != NULL ? t->long_name : make_name(block);
+        t->long_name = NULL;
+        if (t->name == NULL) return drove__fail_nomem("a name", NAME_SIZE);
+        if (t->long_size != UINT64_MAX) size_bytes = t->long_size;
+        t->long_size = UINT64_MAX;
+        t->member = (drove_tar_member){t->name, size_bytes, drove__reader_offset(t->reader)};
+        t->left = size_bytes + padding(size_bytes);
         /* links, devices and folders have no content, whatever their size says */
         if (type >= '1' && type <= '6') t->left = 0;
         *found = type == '0' || type == '\0' || type == '7';

@@ -55,19 +55,6 @@ static bool has_choice(const drove_topo *topo)
     return topo->facts.is_this_machine && topo->facts.n_nodes > 1;
 }
 
-/* Asks for the pages of a mapping to be on the node while it has room, or interleaved.  A refusal
- * (some containers) is no error: the memory is as valid, only perhaps farther away. */
-static void bind_memory(const drove_topo *topo, void *memory, size_t size_bytes, int node)
-{
-    hwloc_obj_t numa = node >= 0
-                           ? hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, (unsigned)node)
-                           : hwloc_get_root_obj(topo->hwloc);
-    if (numa == NULL) return;
-    (void)hwloc_set_area_membind(topo->hwloc, memory, size_bytes, numa->nodeset,
-                                 node >= 0 ? HWLOC_MEMBIND_BIND : HWLOC_MEMBIND_INTERLEAVE,
-                                 HWLOC_MEMBIND_BYNODESET);
-}
-
 void *drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node)
 {
     if (!has_choice(topo)) return drove__alloc(size_bytes, 1);
@@ -75,7 +62,15 @@ void *drove__topo_alloc(const drove_topo *topo, size_t size_bytes, int node)
     int kind = drove__memory_is_shared() ? MAP_SHARED : MAP_PRIVATE;
     void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return NULL;
-    bind_memory(topo, memory, size_bytes, node);
+    /* Asks for the pages to be on the node while it has room, or interleaved.  A refusal (some
+     * containers) is no error: the memory is as valid, only perhaps farther away. */
+    hwloc_obj_t numa = node >= 0
+                           ? hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, (unsigned)node)
+                           : hwloc_get_root_obj(topo->hwloc);
+    if (numa != NULL)
+        (void)hwloc_set_area_membind(topo->hwloc, memory, size_bytes, numa->nodeset,
+                                     node >= 0 ? HWLOC_MEMBIND_BIND : HWLOC_MEMBIND_INTERLEAVE,
+                                     HWLOC_MEMBIND_BYNODESET);
     return memory;
 }
 

@@ -40,23 +40,6 @@ static size_t cache_bytes(hwloc_topology_t hwloc, hwloc_obj_type_t type)
     return cache != NULL && cache->attr != NULL ? (size_t)cache->attr->cache.size : 0;
 }
 
-static void find_facts(drove_topo *topo)
-{
-    hwloc_topology_t hwloc = topo->hwloc;
-    drove_topo_facts *facts = &topo->facts;
-    facts->n_pus = count_objects(hwloc, HWLOC_OBJ_PU);
-    facts->n_cores = count_objects(hwloc, HWLOC_OBJ_CORE);
-    if (facts->n_cores == 0) facts->n_cores = facts->n_pus;
-    facts->n_nodes = count_objects(hwloc, HWLOC_OBJ_NUMANODE);
-    facts->n_packages = count_objects(hwloc, HWLOC_OBJ_PACKAGE);
-    facts->l1d_bytes = cache_bytes(hwloc, HWLOC_OBJ_L1CACHE);
-    facts->l2_bytes = cache_bytes(hwloc, HWLOC_OBJ_L2CACHE);
-    facts->l3_bytes = cache_bytes(hwloc, HWLOC_OBJ_L3CACHE);
-    facts->memory_bytes = hwloc_get_root_obj(hwloc)->total_memory;
-    drove__topo_find_fast(hwloc, facts);
-    facts->is_this_machine = hwloc_topology_is_thissystem(hwloc);
-}
-
 /* ---- orders of the processors ---- */
 
 static candidate describe(hwloc_topology_t hwloc, hwloc_obj_t pu)
@@ -202,7 +185,18 @@ static drove_status load(drove_topo *topo, const char *source)
         return drove__fail_errno(DROVE_E_SYSTEM, errno, "topology: hwloc cannot read this machine");
     }
     if (hwloc_topology_is_thissystem(topo->hwloc)) DROVE_TRY(restrict_to_allowed(topo->hwloc));
-    find_facts(topo);
+    drove_topo_facts *facts = &topo->facts;
+    facts->n_pus = count_objects(topo->hwloc, HWLOC_OBJ_PU);
+    facts->n_cores = count_objects(topo->hwloc, HWLOC_OBJ_CORE);
+    if (facts->n_cores == 0) facts->n_cores = facts->n_pus;
+    facts->n_nodes = count_objects(topo->hwloc, HWLOC_OBJ_NUMANODE);
+    facts->n_packages = count_objects(topo->hwloc, HWLOC_OBJ_PACKAGE);
+    facts->l1d_bytes = cache_bytes(topo->hwloc, HWLOC_OBJ_L1CACHE);
+    facts->l2_bytes = cache_bytes(topo->hwloc, HWLOC_OBJ_L2CACHE);
+    facts->l3_bytes = cache_bytes(topo->hwloc, HWLOC_OBJ_L3CACHE);
+    facts->memory_bytes = hwloc_get_root_obj(topo->hwloc)->total_memory;
+    drove__topo_find_fast(topo->hwloc, facts);
+    facts->is_this_machine = hwloc_topology_is_thissystem(topo->hwloc);
     return order_processors(topo);
 }
 

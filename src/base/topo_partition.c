@@ -18,20 +18,6 @@ typedef struct core_levels {
 
 /* ---- fast memory ---- */
 
-/* hwloc gives a NUMA node a subtype if it knows one. */
-static bool add_fast_nodes(hwloc_topology_t hwloc, drove_topo_facts *facts)
-{
-    hwloc_obj_t node = NULL;
-    while ((node = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_NUMANODE, node)) != NULL) {
-        if (node->subtype == NULL) continue;
-        const bool is_mcdram = strcmp(node->subtype, "MCDRAM") == 0;
-        if (!is_mcdram && strncmp(node->subtype, "HBM", 3) != 0) continue;
-        facts->fast_bytes += node->attr->numanode.local_memory;
-        facts->fast_name = is_mcdram ? "MCDRAM" : "HBM";
-    }
-    return facts->fast_bytes > 0;
-}
-
 void drove__topo_find_fast(hwloc_topology_t hwloc, drove_topo_facts *facts)
 {
     static const struct {
@@ -40,7 +26,14 @@ void drove__topo_find_fast(hwloc_topology_t hwloc, drove_topo_facts *facts)
     } cache[] = {{HWLOC_OBJ_L3CACHE, "L3"}, {HWLOC_OBJ_L2CACHE, "L2"}};
     facts->fast_bytes = 0;
     facts->fast_name = "none";
-    if (add_fast_nodes(hwloc, facts)) return;
+    hwloc_obj_t node = NULL; /* hwloc gives a NUMA node a subtype if it knows one */
+    while ((node = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_NUMANODE, node)) != NULL) {
+        if (node->subtype == NULL) continue;
+        const bool is_mcdram = strcmp(node->subtype, "MCDRAM") == 0;
+        if (!is_mcdram && strncmp(node->subtype, "HBM", 3) != 0) continue;
+        facts->fast_bytes += node->attr->numanode.local_memory;
+        facts->fast_name = is_mcdram ? "MCDRAM" : "HBM";
+    }
     for (size_t i = 0; i < sizeof cache / sizeof cache[0] && facts->fast_bytes == 0; i++) {
         hwloc_obj_t one = NULL;
         while ((one = hwloc_get_next_obj_by_type(hwloc, cache[i].type, one)) != NULL)
@@ -55,23 +48,6 @@ static int ancestor(hwloc_topology_t hwloc, hwloc_obj_t pu, hwloc_obj_type_t typ
 {
     hwloc_obj_t above = hwloc_get_ancestor_obj_by_type(hwloc, type, pu);
     return above != NULL ? (int)above->logical_index : 0;
-}
-
-static void find_levels(const drove_topo *topo, const drove_place *place, core_levels *out)
-{
-    hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(topo->hwloc, (unsigned)place->pu);
-    *out = (core_levels){.domain = {[NODE] = place->node}};
-    if (pu == NULL) return;
-    out->domain[PACKAGE] = ancestor(topo->hwloc, pu, HWLOC_OBJ_PACKAGE);
-    out->domain[CACHE] = ancestor(topo->hwloc, pu, HWLOC_OBJ_L3CACHE);
-}
-
-/* The order of the processors keeps the cores of a domain side by side. */
-static unsigned n_domains(const core_levels *core, unsigned n_cores, int level)
-{
-    unsigned n = 1;
-    for (unsigned i = 1; i < n_cores; i++) n += core[i].domain[level] != core[i - 1].domain[level];
-    return n;
 }
 
 /* Splits each domain of the level into `each` groups; false: one has fewer cores. */
@@ -110,7 +86,9 @@ static bool divide(const core_levels *core, unsigned n_cores, unsigned n_groups,
     int finest = MACHINE;
     unsigned n = 1;
     for (int level = PACKAGE; level < N_LEVELS; level++) {
-        unsigned n_here = n_domains(core, n_cores, level);
+        unsigned n_here = 1; /* the processors' order keeps the cores of a domain side by side */
+        for (unsigned i = 1; i < n_cores; i++)
+            n_here += core[i].domain[level] != core[i - 1].domain[level];
         if (n_here > n_groups || n_here <= n) continue;
         finest = level;
         n = n_here;
@@ -130,7 +108,11 @@ bool drove__topo_partition(const drove_topo *topo, unsigned n_groups, drove_plac
     if (core == NULL) return false;
     for (unsigned i = 0; i < n_cores; i++) {
         place[i] = topo->compact[i]; /* first one processor of every core, node by node */
-        find_levels(topo, &place[i], &core[i]);
+        core[i] = (core_levels){.domain = {[NODE] = place[i].node}};
+        hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(topo->hwloc, (unsigned)place[i].pu);
+        if (pu == NULL) continue;
+        core[i].domain[PACKAGE] = ancestor(topo->hwloc, pu, HWLOC_OBJ_PACKAGE);
+        core[i].domain[CACHE] = ancestor(topo->hwloc, pu, HWLOC_OBJ_L3CACHE);
     }
     bool is_there = divide(core, n_cores, n_groups, group);
     free(core);

@@ -93,15 +93,6 @@ static char *folder_of(const char *path)
     return slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
 }
 
-/* Whether the temporary name may be given later: 0, or ENAMETOOLONG. */
-static int check_name(const drove_writer *w)
-{
-    struct stat about;
-    snprintf(w->temporary, strlen(w->path) + NAME_EXTRA, "%s.tmp.%ld.%u", w->path, (long)getpid(),
-             UINT_MAX);
-    return lstat(w->temporary, &about) != 0 && errno == ENAMETOOLONG ? ENAMETOOLONG : 0;
-}
-
 /* In a folder where everybody may write, such as /tmp, a link counts if it is ours or the folder
  * owner's, as where Linux has protected_symlinks: another user may have put it there. */
 static bool is_trusted(const char *link)
@@ -267,7 +258,12 @@ static drove_status open_temporary(drove_writer *w)
 {
     w->temporary = malloc(strlen(w->path) + NAME_EXTRA);
     if (w->temporary == NULL) return drove__fail_nomem(w->path, strlen(w->path) + NAME_EXTRA);
-    int error = check_name(w);
+    /* Whether the temporary name may be given later. */
+    struct stat about;
+    snprintf(w->temporary, strlen(w->path) + NAME_EXTRA, "%s.tmp.%ld.%u", w->path, (long)getpid(),
+             UINT_MAX);
+    const bool is_long = lstat(w->temporary, &about) != 0 && errno == ENAMETOOLONG;
+    int error = is_long ? ENAMETOOLONG : 0;
     if (error == 0) w->fd = open_unnamed(w->path);
     if (error == 0 && w->fd < 0) error = name_temporary(w, make_named);
     if (error == 0) {
@@ -313,32 +309,6 @@ static drove_status open_target(drove_writer *w)
     return DROVE_OK;
 }
 
-/* A write that fails has no memory. */
-static drove_status commit_memory(drove_writer *w)
-{
-    bool is_whole = ferror(w->stream) == 0;
-    is_whole = fclose(w->stream) == 0 && is_whole;
-    w->stream = NULL;
-    if (is_whole) {
-        drove__memfile_replace(w->memory, w->bytes, w->n_bytes);
-        w->bytes = NULL;
-    }
-    const drove_status status = is_whole ? DROVE_OK : drove__fail_nomem(w->path, w->n_bytes);
-    free_writer(w);
-    return status;
-}
-
-static drove_status open_stream(drove_writer *w)
-{
-    const cookie_io_functions_t functions = {.write = put_bytes};
-    w->stream = fopencookie(w, "w", functions);
-    if (w->stream == NULL) return drove__fail_nomem(w->path, sizeof(FILE));
-    if (setvbuf(w->stream, NULL, _IOFBF, STREAM_BUFFER_BYTES) != 0) {
-        return drove__fail_nomem(w->path, STREAM_BUFFER_BYTES);
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__writer_create(const char *path, drove_writer **out)
 {
     *out = NULL;
@@ -354,7 +324,11 @@ drove_status drove__writer_create(const char *path, drove_writer **out)
         status = drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be created", path);
     else if (w->memory == NULL) status = open_target(w);
     if (status == DROVE_OK && w->memory == NULL) {
-        status = open_stream(w);
+        const cookie_io_functions_t functions = {.write = put_bytes};
+        w->stream = fopencookie(w, "w", functions);
+        if (w->stream == NULL) status = drove__fail_nomem(w->path, sizeof(FILE));
+        else if (setvbuf(w->stream, NULL, _IOFBF, STREAM_BUFFER_BYTES) != 0)
+            status = drove__fail_nomem(w->path, STREAM_BUFFER_BYTES);
     } else if (status == DROVE_OK) {
         w->stream = open_memstream(&w->bytes, &w->n_bytes);
         if (w->stream == NULL) status = drove__fail_nomem(path, sizeof(FILE));
@@ -458,9 +432,22 @@ static drove_status finish_content(drove_writer *w)
 
 drove_status drove__writer_commit(drove_writer *w)
 {
-    if (w->memory != NULL) return commit_memory(w);
+    drove_status status = DROVE_OK;
+    if (w->memory != NULL) {
+        bool is_whole = ferror(w->stream) == 0;
+        is_whole = fclose(w->stream) == 0 && is_whole;
+        w->stream = NULL;
+        if (is_whole) {
+            drove__memfile_replace(w->memory, w->bytes, w->n_bytes);
+            w->bytes = NULL;
+        } else { /* a write that fails has no memory */
+            status = drove__fail_nomem(w->path, w->n_bytes);
+        }
+        free_writer(w);
+        return status;
+    }
     int folder = -1;
-    drove_status status = finish_content(w);
+    status = finish_content(w);
     if (status == DROVE_OK && w->temporary != NULL) status = open_folder(w, &folder);
     if (status == DROVE_OK && w->temporary != NULL) status = take_name(w);
     if (status == DROVE_OK && w->temporary != NULL) status = sync_name(w, folder);

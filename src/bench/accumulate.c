@@ -82,17 +82,6 @@ static double backward_of(const drove_layer *l)
     return forward_of(l) * (l->n_bottoms > 0 && l->bottom[0] == 0 ? 1.0 : 2.0);
 }
 
-static numbers count(const drove_model *m)
-{
-    numbers n = {0};
-    for (size_t l = 0; l < m->n_layers; l++) {
-        n.forward += forward_of(&m->layer[l]);
-        n.backward += backward_of(&m->layer[l]);
-        n.n_params += (double)m->layer[l].n_params;
-    }
-    return n;
-}
-
 /* Fills *layer, [n_layers of the model], which *out then points to; the caller frees it.
  * reference: AlexNet's numbers. */
 static drove_status describe(unsigned net, numbers *reference, drove_sim_layer **layer,
@@ -112,7 +101,12 @@ static drove_status describe(unsigned net, numbers *reference, drove_sim_layer *
         return drove__fail_nomem("layers", n_layers * sizeof *to);
     }
 
-    const numbers n = count(m);
+    numbers n = {0};
+    for (size_t l = 0; l < m->n_layers; l++) {
+        n.forward += forward_of(&m->layer[l]);
+        n.backward += backward_of(&m->layer[l]);
+        n.n_params += (double)m->layer[l].n_params;
+    }
     if (net == 0) *reference = n;
     const double alexnet_batch = nets[0].batch, share = n.n_params / reference->n_params;
     const double forward_rate = reference->forward * alexnet_batch / FORWARD_S;

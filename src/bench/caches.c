@@ -118,22 +118,7 @@ static way *new_in_l2(drove_caches *c, unsigned who, uint64_t line)
     return w;
 }
 
-static way *new_in_l3(drove_caches *c, uint64_t line)
-{
-    way *w = victim(&c->l3, line);
-    for (unsigned i = 0; w->used != 0 && i < c->opt.n_cores; i++)
-        if (w->sharers >> i & 1) forget(c, i, w->line);
-    *w = (way){.line = line, .owner = NOBODY};
-    return w;
-}
-
 /* ---- coherence ---- */
-
-static bool keeps(drove_caches *c, uint64_t line)
-{
-    return line < c->opt.n_model_lines && c->opt.obstinacy > 0.0 &&
-           drove__rng_uniform(&c->rng) < c->opt.obstinacy;
-}
 
 /* A core writes: the others lose the line, but for the obstinate. */
 static void take_from_others(drove_caches *c, unsigned who, way *d)
@@ -142,7 +127,8 @@ static void take_from_others(drove_caches *c, unsigned who, way *d)
     if (others != 0) c->core[who].n.transfers++;
     for (unsigned i = 0; i < c->opt.n_cores; i++) {
         if (!(others >> i & 1)) continue;
-        if (keeps(c, d->line)) {
+        if (d->line < c->opt.n_model_lines && c->opt.obstinacy > 0.0 &&
+            drove__rng_uniform(&c->rng) < c->opt.obstinacy) {
             find(&c->core[i].l2, d->line)->state = SHARED;
             c->core[i].n.kept++;
             continue;
@@ -164,7 +150,10 @@ static uint64_t fetch(drove_caches *c, unsigned who, uint64_t line, bool writes,
     way *d = find(&c->l3, line);
     if (d == NULL) {
         cycles += c->opt.memory_cycles;
-        d = new_in_l3(c, line);
+        d = victim(&c->l3, line);
+        for (unsigned i = 0; d->used != 0 && i < c->opt.n_cores; i++)
+            if (d->sharers >> i & 1) forget(c, i, d->line);
+        *d = (way){.line = line, .owner = NOBODY};
         me->n.memory++;
     } else {
         const bool is_held = d->owner != NOBODY || (writes && d->sharers != 0);

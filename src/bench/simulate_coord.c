@@ -139,28 +139,21 @@ static void finish(drove_sim *s, unsigned worker)
     if (s->opt.hook != NULL) s->opt.hook(s->opt.context, &step);
 }
 
-/* The worker that is next to finish something; n_workers: none. */
-static unsigned next_to_finish(const drove_sim *s, uint64_t *end_ns)
-{
-    unsigned next = s->opt.n_workers;
-    *end_ns = UINT64_MAX;
-    for (unsigned w = 0; w < s->opt.n_workers; w++) {
-        const actor *a = &s->actor[w];
-        if (a->n_hand == 0 || a->end_ns >= *end_ns) continue;
-        *end_ns = a->end_ns;
-        next = w;
-    }
-    return next;
-}
-
 drove_sim_end drove__sim_run(drove_sim *s, const drove_coord_message *open, uint64_t halt_ns)
 {
     uint64_t open_ns = s->facts.now_ns;
     s->is_over = false;
     say(s, open);
     while (!s->is_over) {
-        uint64_t end_ns, deadline_ns = drove__coord_deadline(s->opt.coord);
-        unsigned worker = next_to_finish(s, &end_ns);
+        /* The worker that is next to finish something; n_workers: none. */
+        uint64_t end_ns = UINT64_MAX, deadline_ns = drove__coord_deadline(s->opt.coord);
+        unsigned worker = s->opt.n_workers;
+        for (unsigned w = 0; w < s->opt.n_workers; w++) {
+            const actor *a = &s->actor[w];
+            if (a->n_hand == 0 || a->end_ns >= end_ns) continue;
+            end_ns = a->end_ns;
+            worker = w;
+        }
         if (halt_ns <= end_ns && halt_ns <= deadline_ns && halt_ns != UINT64_MAX) {
             if (halt_ns > s->facts.now_ns) s->facts.now_ns = halt_ns;
             halt_ns = UINT64_MAX;

@@ -353,30 +353,6 @@ static drove_status make_data(const sim *s, lesson *l)
     return DROVE_OK;
 }
 
-static drove_status learn(sim *s, lesson *l, double *loss)
-{
-    DROVE_TRY(make_data(s, l));
-    drove_rounding how;
-    DROVE_TRY(drove__rounding_parse("xorshift", &how));
-    for (unsigned w = 0; w < s->opt.n_cores; w++) {
-        core *me = &s->core[w];
-        me->copy = drove__alloc(s->n_lines + 1, LINE);
-        if (me->copy == NULL) return drove__fail_nomem("a core's lines", s->n_lines * LINE);
-        DROVE_TRY(drove__rounder_init(&me->rounder, &how, LINE));
-        drove__rounder_seed(&me->rounder, l->opt->seed, w);
-    }
-
-    s->lesson = l;
-    s->n_examples = l->opt->n_examples;
-    loss[0] = mean_loss(s);
-    for (unsigned e = 1; e <= l->opt->n_epochs; e++) {
-        s->n_taken = 0;
-        run(s);
-        loss[e] = mean_loss(s);
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__sim_cores_learn(const drove_caches_options *caches, const drove_sim_step *step,
                                     const drove_sim_lesson *opt, double *loss, drove_sim_rate *out)
 {
@@ -388,12 +364,33 @@ drove_status drove__sim_cores_learn(const drove_caches_options *caches, const dr
     lesson l = {.opt = opt};
     sim *s = calloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("a simulation", sizeof *s);
-    drove_status status = begin(s, caches, step);
-    if (status == DROVE_OK) status = learn(s, &l, loss);
-    if (status == DROVE_OK) {
-        out->gnps = rate_of(s);
-        add_counts(s, &out->sum);
+    drove_rounding how;
+    drove_status status;
+    if ((status = begin(s, caches, step)) != DROVE_OK) goto fail;
+    if ((status = make_data(s, &l)) != DROVE_OK) goto fail;
+    if ((status = drove__rounding_parse("xorshift", &how)) != DROVE_OK) goto fail;
+    for (unsigned w = 0; w < s->opt.n_cores; w++) {
+        core *me = &s->core[w];
+        me->copy = drove__alloc(s->n_lines + 1, LINE);
+        if (me->copy == NULL) {
+            status = drove__fail_nomem("a core's lines", s->n_lines * LINE);
+            goto fail;
+        }
+        if ((status = drove__rounder_init(&me->rounder, &how, LINE)) != DROVE_OK) goto fail;
+        drove__rounder_seed(&me->rounder, opt->seed, w);
     }
+
+    s->lesson = &l;
+    s->n_examples = opt->n_examples;
+    loss[0] = mean_loss(s);
+    for (unsigned e = 1; e <= opt->n_epochs; e++) {
+        s->n_taken = 0;
+        run(s);
+        loss[e] = mean_loss(s);
+    }
+    out->gnps = rate_of(s);
+    add_counts(s, &out->sum);
+fail:
     drove__free(l.x);
     drove__free(l.y);
     drove__free(l.model);

@@ -114,18 +114,6 @@ size_t drove__coord_most_actions(const drove_coord *c)
 
 /* ---- messages ---- */
 
-static void open_stretch(drove_coord *c, const drove_coord_message *message)
-{
-    assert(!c->is_open && c->n_out == 0);
-    c->is_open = true;
-    c->is_halted = false;
-    c->limit = message->limit;
-    c->n_updates = 0;
-    c->most_updates = message->most_updates;
-    memset(c->is_away, 0, c->opt.n_workers * sizeof *c->is_away);
-    c->n_away = 0;
-}
-
 static void lose(drove_coord *c, unsigned worker, bool is_silent, drove_coord_action *out,
                  size_t *n_out)
 {
@@ -213,7 +201,16 @@ void drove__coord_handle(drove_coord *c, const drove_coord_message *message, uin
     *n_out = 0;
     c->pace.is_known = false;
     switch (message->verb) {
-    case DROVE_COORD_OPEN: open_stretch(c, message); break;
+    case DROVE_COORD_OPEN:
+        assert(!c->is_open && c->n_out == 0);
+        c->is_open = true;
+        c->is_halted = false;
+        c->limit = message->limit;
+        c->n_updates = 0;
+        c->most_updates = message->most_updates;
+        memset(c->is_away, 0, c->opt.n_workers * sizeof *c->is_away);
+        c->n_away = 0;
+        break;
     case DROVE_COORD_HALT: c->is_halted = true; break;
     case DROVE_COORD_TICK:
         for (unsigned w = 0; w < c->opt.n_workers; w++)

@@ -71,15 +71,6 @@ static void print_braille(const canvas *v, size_t row, size_t column, FILE *stre
     else fprintf(stream, "\xe2%c%c", (int)(0xa0 | mask >> 6), (int)(0x80 | (mask & 0x3f)));
 }
 
-/* A label is never wider than its columns: a line that wraps would spoil the picture. */
-static void print_label(double y, FILE *stream)
-{
-    char text[32];
-    for (int digits = 4; digits > 0; digits--)
-        if (snprintf(text, sizeof text, "%.*g", digits, y) < LABEL) break;
-    fprintf(stream, "%*s ", LABEL - 1, text);
-}
-
 static void print_rows(const drove_chart *c, const canvas *v, FILE *stream)
 {
     const size_t rows = c->rows - 1, columns = c->columns - LABEL - 1;
@@ -87,8 +78,12 @@ static void print_rows(const drove_chart *c, const canvas *v, FILE *stream)
         const double part = 1.0 - (double)row / (double)(rows - 1);
         const double y = v->y_least + part * (v->y_most - v->y_least);
         const bool has_label = row == 0 || row == rows - 1 || row == rows / 2;
-        if (has_label) print_label(v->is_log ? exp(y) : y, stream);
-        else fprintf(stream, "%*s", LABEL, "");
+        /* A label is never wider than its columns: a line that wraps would spoil the picture. */
+        char label[32] = "";
+        for (int digits = has_label ? 4 : 0; digits > 0; digits--)
+            if (snprintf(label, sizeof label, "%.*g", digits, v->is_log ? exp(y) : y) < LABEL)
+                break;
+        fprintf(stream, "%*s ", LABEL - 1, label);
         fputc('|', stream);
         for (size_t k = 0; k < columns; k++) {
             if (c->is_ascii) fputc(v->dot[row * v->wide + k] ? '*' : ' ', stream);

@@ -78,35 +78,24 @@ static json_t *make_setting(const drove_sweep_study *study, size_t n_grid, size_
     return settings;
 }
 
-/* Adds it unless `seen`, whose keys are settings as text, has it. */
-static void add_new(json_t **all, json_t **seen, json_t *settings)
-{
-    char *text = drove__json_dump(settings, JSON_COMPACT | JSON_SORT_KEYS);
-    if (text != NULL && json_object_get(*seen, text) != NULL) {
-        free(text);
-        json_decref(settings);
-        return;
-    }
-    if (text == NULL) { /* no memory: nothing may be left out in silence */
-        json_decref(settings);
-        settings = NULL;
-    } else drove__json_set(seen, text, json_true());
-    free(text);
-    if (*seen == NULL) {
-        json_decref(settings);
-        settings = NULL;
-    }
-    drove__json_add(all, settings);
-}
-
 drove_status drove__sweep_expand(const drove_sweep_study *study, drove_sweep_runs *out)
 {
     size_t n_grid, n_all;
     memset(out, 0, sizeof *out);
     DROVE_TRY(count_all(study, &n_grid, &n_all));
-    json_t *all = json_array(), *seen = json_object();
-    for (size_t i = 0; i < n_all && all != NULL; i++)
-        add_new(&all, &seen, make_setting(study, n_grid, i));
+    json_t *all = json_array(), *seen = json_object(); /* of settings as text */
+    for (size_t i = 0; i < n_all && all != NULL; i++) {
+        json_t *settings = make_setting(study, n_grid, i);
+        char *text = drove__json_dump(settings, JSON_COMPACT | JSON_SORT_KEYS);
+        const bool is_seen = text != NULL && json_object_get(seen, text) != NULL;
+        if (text != NULL && !is_seen) drove__json_set(&seen, text, json_true());
+        if (is_seen || text == NULL || seen == NULL) {
+            json_decref(settings);
+            settings = NULL; /* no memory: nothing may be left out in silence */
+        }
+        free(text);
+        if (!is_seen) drove__json_add(&all, settings);
+    }
     json_decref(seen);
     if (all == NULL) return drove__fail_nomem("settings", n_all * sizeof(json_t));
     out->settings = all;

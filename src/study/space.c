@@ -225,23 +225,6 @@ static drove_status check_name(const space_file *f, const drove_yaml_item *item)
                             DROVE_MOST_DIMENSIONS);
 }
 
-static drove_status read_space(space_file *f)
-{
-    int is_empty;
-    drove_yaml_item item = {0};
-    DROVE_TRY(drove__yaml_begin(f->yaml, "lines of the form option: [value, ...]", &is_empty));
-    while (!is_empty) {
-        DROVE_TRY(drove__yaml_next(f->yaml, &item));
-        if (item.kind == DROVE_YAML_MAPPING_END) break;
-        if (item.kind != DROVE_YAML_VALUE)
-            return drove__yaml_unexpected(f->yaml, &item, "the name of an option");
-        DROVE_TRY(check_name(f, &item));
-        drove_dimension *d = &f->space->dimension[f->space->n_dimensions++];
-        DROVE_TRY(drove__dimension_read(f->yaml, item.text, d));
-    }
-    return is_empty ? DROVE_OK : drove__yaml_finish(f->yaml);
-}
-
 drove_status drove__space_load(const char *path, const char *const *fixed, size_t n_fixed,
                                drove_space *out)
 {
@@ -254,7 +237,22 @@ drove_status drove__space_load(const char *path, const char *const *fixed, size_
     if (status != DROVE_OK) goto fail;
     status = drove__yaml_open(text, size_bytes, path, DROVE_E_ARG, "option: [value, ...]", &f.yaml);
     if (status != DROVE_OK) goto fail;
-    if ((status = read_space(&f)) != DROVE_OK) goto fail;
+    int is_empty;
+    drove_yaml_item item = {0};
+    status = drove__yaml_begin(f.yaml, "lines of the form option: [value, ...]", &is_empty);
+    if (status != DROVE_OK) goto fail;
+    while (!is_empty) {
+        if ((status = drove__yaml_next(f.yaml, &item)) != DROVE_OK) goto fail;
+        if (item.kind == DROVE_YAML_MAPPING_END) break;
+        if (item.kind != DROVE_YAML_VALUE) {
+            status = drove__yaml_unexpected(f.yaml, &item, "the name of an option");
+            goto fail;
+        }
+        if ((status = check_name(&f, &item)) != DROVE_OK) goto fail;
+        drove_dimension *d = &out->dimension[out->n_dimensions++];
+        if ((status = drove__dimension_read(f.yaml, item.text, d)) != DROVE_OK) goto fail;
+    }
+    if (!is_empty && (status = drove__yaml_finish(f.yaml)) != DROVE_OK) goto fail;
     if (out->n_dimensions == 0)
         status = drove__fail(DROVE_E_ARG, "%s: expected at least one option, found none", path);
 

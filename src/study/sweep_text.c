@@ -65,21 +65,6 @@ static void add_words(cells *row, const char *const *words)
     for (; *words != NULL; words++) snprintf(next_cell(row), TEXT_SIZE, "%s", *words);
 }
 
-/* The number of the best setting, and its options that are not the group's. */
-static void add_setting(cells *row, const json_t *group)
-{
-    char text[TEXT_SIZE];
-    const char *name;
-    json_t *value, *own = json_copy(json_object_get(group, "settings"));
-    json_object_foreach(json_object_get(group, "group"), name, value)(void)
-        json_object_del(own, name);
-    drove__sweep_text(own, text, sizeof text);
-    const int size = json_object_size(own) > 0 ? TEXT_SIZE - 32 : 0;
-    snprintf(next_cell(row), TEXT_SIZE, "%lld%s%.*s", count_of(group, "setting"),
-             size > 0 ? ": " : "", size, text);
-    json_decref(own);
-}
-
 static void fill_row(const json_t *names, const json_t *group, cells *row)
 {
     static const char *const nothing[] = {"none", "-", "-", "-", NULL};
@@ -95,7 +80,17 @@ static void fill_row(const json_t *names, const json_t *group, cells *row)
     if (json_object_get(group, "setting") == NULL) {
         add_words(row, nothing);
     } else {
-        add_setting(row, group);
+        /* The number of the best setting, and its options that are not the group's. */
+        char text[TEXT_SIZE];
+        const char *key;
+        json_t *value, *own = json_copy(json_object_get(group, "settings"));
+        json_object_foreach(json_object_get(group, "group"), key, value)(void)
+            json_object_del(own, key);
+        drove__sweep_text(own, text, sizeof text);
+        const int size = json_object_size(own) > 0 ? TEXT_SIZE - 32 : 0;
+        snprintf(next_cell(row), TEXT_SIZE, "%lld%s%.*s", count_of(group, "setting"),
+                 size > 0 ? ": " : "", size, text);
+        json_decref(own);
         snprintf(next_cell(row), TEXT_SIZE, "%.4g", real_of(group, "median"));
         snprintf(next_cell(row), TEXT_SIZE, "%lld", count_of(group, "n_runs"));
         snprintf(next_cell(row), TEXT_SIZE, "%lld of %lld (to %.4g)", count_of(group, "n_near"),

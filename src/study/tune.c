@@ -427,23 +427,6 @@ static json_t *describe(const candidate *c)
                      drove__json_real(c->score), "epochs", c->epochs, "seconds", c->seconds);
 }
 
-static drove_status make_json(const tuner *t, candidate *const *order, const char *folder,
-                              const json_t *summary, char **out)
-{
-    json_t *all = json_object(), *best = json_array();
-    for (size_t i = 0; i < t->n && i < SHOWN && order[i]->epochs > 0.0; i++)
-        drove__json_add(&best, describe(order[i]));
-    drove__json_set(&all, "metric", json_string(t->metric->key));
-    drove__json_set(&all, "best", best);
-    drove__json_set(&all, "defaults", describe(&t->candidate[0]));
-    drove__json_set(&all, "trials", json_integer((json_int_t)drove__trials_count(t->bench)));
-    drove__json_set(&all, "seconds", json_real(drove__trials_seconds(t->bench)));
-    drove__json_set(&all, "out", json_string_nocheck(t->folder));
-    drove__json_set(&all, "run", summary != NULL ? json_string_nocheck(folder) : json_null());
-    drove__json_set(&all, "summary", summary != NULL ? json_deep_copy(summary) : json_null());
-    return drove__json_text(all, 9, out);
-}
-
 static drove_status make_text(const tuner *t, candidate *const *order, const char *folder,
                               const json_t *summary, char **out)
 {
@@ -506,7 +489,18 @@ static drove_status conclude(const tuner *t, drove_tune_result *result)
         result->signal = drove__run_signal_since(t->interrupts);
         if (status != DROVE_OK) goto fail;
     }
-    status = make_json(t, order, folder, summary, &result->json);
+    json_t *all = json_object(), *best = json_array();
+    for (size_t i = 0; i < t->n && i < SHOWN && order[i]->epochs > 0.0; i++)
+        drove__json_add(&best, describe(order[i]));
+    drove__json_set(&all, "metric", json_string(t->metric->key));
+    drove__json_set(&all, "best", best);
+    drove__json_set(&all, "defaults", describe(&t->candidate[0]));
+    drove__json_set(&all, "trials", json_integer((json_int_t)drove__trials_count(t->bench)));
+    drove__json_set(&all, "seconds", json_real(drove__trials_seconds(t->bench)));
+    drove__json_set(&all, "out", json_string_nocheck(t->folder));
+    drove__json_set(&all, "run", summary != NULL ? json_string_nocheck(folder) : json_null());
+    drove__json_set(&all, "summary", summary != NULL ? json_deep_copy(summary) : json_null());
+    status = drove__json_text(all, 9, &result->json);
     if (status == DROVE_OK) status = make_text(t, order, folder, summary, &result->text);
 
 fail:

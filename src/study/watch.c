@@ -183,20 +183,14 @@ static double budget_of(const json_t *run, const char *name)
     return NAN;
 }
 
-/* The loss by which the run is judged. */
-static const char *key_of(const json_t *record)
-{
-    static const char *const keys[] = {"validation_loss", "test_loss"};
-    for (size_t i = 0; i < DROVE_COUNT(keys); i++)
-        if (isfinite(drove__html_get(record, keys[i]))) return keys[i];
-    return "loss";
-}
-
 static void print_standing(watch *w, const json_t *run, const json_t *evaluations, bool is_over)
 {
     char line[LINE_SIZE] = "", text[64];
     const json_t *last = json_array_get(evaluations, json_array_size(evaluations) - 1);
-    const char *key = key_of(last);
+    /* the loss by which the run is judged */
+    const char *key = isfinite(drove__html_get(last, "validation_loss")) ? "validation_loss"
+                      : isfinite(drove__html_get(last, "test_loss"))     ? "test_loss"
+                                                                         : "loss";
 
     /* seconds of training left by the budget; NaN: the budget does not say */
     const double trained = drove__html_get(last, "train_s"), done = drove__html_get(last, "epochs");

@@ -128,30 +128,25 @@ static drove_status add_setting(const drove_figure *f, const drove_page_settings
     return status;
 }
 
-/* True if the settings last so differently long that only a logarithmic axis shows all. */
-static bool has_long_tail(const drove_figure *f, const drove_page_settings *s)
-{
-    double least = INFINITY, most = 0.0;
-    for (size_t i = 0; i < s->n_shown; i++) {
-        for (size_t r = 0; r < s->setting[s->shown[i]].n_runs; r++) {
-            const json_t *all =
-                json_object_get(drove__settings_run(s, s->shown[i], r), "evaluations");
-            const double x = drove__html_get(json_array_get(all, json_array_size(all) - 1), f->x);
-            if (!(x > 0.0)) continue;
-            least = fmin(least, x);
-            most = fmax(most, x);
-        }
-    }
-    return most > LOG_RATIO * least;
-}
-
 drove_status drove__figure_curves(const drove_figure *f, const drove_page_settings *s,
                                   drove_plot *plot)
 {
     const bool is_speed = strcmp(f->y, "examples_per_s") == 0;
     /* fig_learning.c has the other curves of a single run; the speeds of many only cross. */
     if ((json_array_size(s->runs) == 1) != is_speed) return DROVE_OK;
-    const bool is_log = has_long_tail(f, s);
+    /* The settings may last so differently long that only a logarithmic axis shows all. */
+    double least = INFINITY, most = 0.0;
+    for (size_t i = 0; i < s->n_shown; i++) {
+        for (size_t r = 0; r < s->setting[s->shown[i]].n_runs; r++) {
+            const json_t *run = drove__settings_run(s, s->shown[i], r);
+            const json_t *all = json_object_get(run, "evaluations");
+            const double x = drove__html_get(json_array_get(all, json_array_size(all) - 1), f->x);
+            if (!(x > 0.0)) continue;
+            least = fmin(least, x);
+            most = fmax(most, x);
+        }
+    }
+    const bool is_log = most > LOG_RATIO * least;
     drove__figure_begin(f, plot, DROVE_PLOT_LINES);
     plot->is_share = is_share(f);
     for (size_t i = 0; i < s->n_shown; i++) DROVE_TRY(add_setting(f, s, s->shown[i], is_log, plot));

@@ -54,16 +54,6 @@ static size_t copy_one(const char *at, FILE *stream)
     return 1;
 }
 
-/* An element of a drawing begins: <g id="gnuplot_plot_1" ><title>...</title>. */
-static size_t copy_element(const char *at, const drove_plot *plot, FILE *stream)
-{
-    const long number = strtol(at + strlen("<g id=\"gnuplot_plot_"), NULL, 10);
-    const char *stop = strstr(at, "</title>");
-    if (stop == NULL || number < 1) return 0;
-    fprintf(stream, "<g class=\"s%zu\">", drove__script_element(plot, (size_t)number - 1));
-    return (size_t)(stop - at) + strlen("</title>");
-}
-
 /* A group without anything in it; 0: it is none. */
 static size_t empty_group(const char *at)
 {
@@ -90,7 +80,17 @@ void drove__svg_picture(const char *svg, const drove_plot *plot, FILE *stream)
     at += strlen("</defs>");
     while (at < stop) {
         size_t n = empty_group(at);
-        if (n == 0 && begins(at, "<g id=\"gnuplot_plot_")) n = copy_element(at, plot, stream);
+        /* An element of a drawing begins: <g id="gnuplot_plot_1" ><title>...</title>. */
+        static const char element[] = "<g id=\"gnuplot_plot_";
+        if (n == 0 && begins(at, element)) {
+            const long number = strtol(at + sizeof element - 1, NULL, 10);
+            const char *title_end = strstr(at, "</title>");
+            if (title_end != NULL && number >= 1) {
+                fprintf(stream, "<g class=\"s%zu\">",
+                        drove__script_element(plot, (size_t)number - 1));
+                n = (size_t)(title_end - at) + strlen("</title>");
+            }
+        }
         if (n == 0) n = copy_one(at, stream);
         at += n;
     }

@@ -61,20 +61,6 @@ static bool describe(const drove_page_settings *s, size_t setting, double *lr, d
     return true;
 }
 
-static void fill(const drove_page_settings *s, heat *h)
-{
-    double lr, batch;
-    char other[TEXT_SIZE];
-    for (int fills_cells = 0; fills_cells < 2; fills_cells++) { /* the axes, then the cells */
-        for (size_t i = 0; i < s->n; i++) {
-            if (!describe(s, i, &lr, &batch, other) || strcmp(other, h->other) != 0) continue;
-            const size_t x = place(h->lr, &h->n_lr, lr);
-            const size_t y = place(h->batch, &h->n_batch, batch);
-            if (fills_cells && x < MOST_VALUES && y < MOST_VALUES) h->cell[x][y] = i + 1;
-        }
-    }
-}
-
 static double value_of(const drove_page_settings *s, size_t cell)
 {
     if (cell == 0) return NAN;
@@ -155,7 +141,14 @@ void drove__page_heat(const drove_page_settings *s, FILE *stream)
         if (has_map) continue;
         memset(h, 0, sizeof *h);
         strcpy(h->other, other);
-        fill(s, h);
+        for (int fills_cells = 0; fills_cells < 2; fills_cells++) { /* the axes, then the cells */
+            for (size_t k = 0; k < s->n; k++) {
+                if (!describe(s, k, &lr, &batch, other) || strcmp(other, h->other) != 0) continue;
+                const size_t x = place(h->lr, &h->n_lr, lr);
+                const size_t y = place(h->batch, &h->n_batch, batch);
+                if (fills_cells && x < MOST_VALUES && y < MOST_VALUES) h->cell[x][y] = k + 1;
+            }
+        }
         if (h->n_lr < 2 || h->n_batch < 2) continue;
         if (n_maps++ == 0) fputs("<h2 id=heat>Step size and batch</h2><div class=grid>\n", stream);
         print(s, h, stream);

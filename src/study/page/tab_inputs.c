@@ -20,15 +20,6 @@ typedef struct input {
     double weight;    /* root of the sum of squares over its features and all outputs */
 } input;
 
-/* True if the first layer takes the features of the table as they are: [features][outputs]. */
-static bool is_of_columns(const drove_modelfile *file)
-{
-    const drove_layer *first = &file->model->layer[0];
-    return file->schema != NULL && file->n_inputs == file->io.n_features &&
-           file->schema->n_features == file->n_inputs && strcmp(first->ops->name, "dense") == 0 &&
-           first->n_w > 0 && first->n_w % file->n_inputs == 0;
-}
-
 static int compare(const void *a, const void *b)
 {
     const double x = ((const input *)a)->weight, y = ((const input *)b)->weight;
@@ -119,7 +110,11 @@ void drove__page_inputs(const drove_page_settings *s, FILE *stream)
     if (print_importance(json_object_get(run, "summary"), stream)) return;
     if (json_is_string(json_object_get(run, "sweep")) || !drove__modelpath_is_run(folder)) return;
     if (drove__modelfile_load(folder, &file) != DROVE_OK) return;
-    if (is_of_columns(&file)) {
+    /* The first layer must take the features of the table as they are: [features][outputs]. */
+    const drove_layer *first = &file.model->layer[0];
+    if (file.schema != NULL && file.n_inputs == file.io.n_features &&
+        file.schema->n_features == file.n_inputs && strcmp(first->ops->name, "dense") == 0 &&
+        first->n_w > 0 && first->n_w % file.n_inputs == 0) {
         input *list = drove__alloc(file.schema->n_columns, sizeof *list);
         const size_t n = list != NULL ? measure(&file, list) : 0;
         if (n > 0) {
