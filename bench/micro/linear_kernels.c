@@ -97,7 +97,7 @@ static drovek_bits make_bits(rounding how)
     return bits;
 }
 
-/* A small step at the largest shift, as engine/linear/factor.h would make it. */
+/* A small step at the largest shift, as engine/linear/rounding.h would make it. */
 static drovek_factor small_factor(drove_number d, drove_number m)
 {
     int shift = drovek_fraction_of(d, m).shift;

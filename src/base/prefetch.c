@@ -291,21 +291,6 @@ static drove_status save_and_switch(const char *folder, const int *pu, size_t n_
     return DROVE_OK;
 }
 
-static drove_status hold(const char *folder, const int *pu, size_t n_pus)
-{
-    size_t first = held.n_saved;
-    if (held.is_cut) {
-        return drove__fail(DROVE_E_UNSUPPORTED,
-                           "all processors: a signal has restored the prefetchers");
-    }
-    if (!held.has_at_exit) held.has_at_exit = atexit(at_exit) == 0;
-    drove_status status = lock_folder(folder);
-    if (status == DROVE_OK) status = save_and_switch(folder, pu, n_pus);
-    if (status == DROVE_OK) held.n_holders++;
-    else forget(first);
-    return status;
-}
-
 /* ---- public functions ---- */
 
 drove_prefetch_machine drove__prefetch_machine(void)
@@ -368,7 +353,18 @@ drove_status drove__prefetch_hold_off(const drove_prefetch_machine *machine, con
         held.is_cut = false;
         forget(0);
     }
-    drove_status status = hold(machine->folder, pu, n_pus);
+    const size_t first = held.n_saved;
+    drove_status status;
+    if (held.is_cut) {
+        status = drove__fail(DROVE_E_UNSUPPORTED,
+                             "all processors: a signal has restored the prefetchers");
+    } else {
+        if (!held.has_at_exit) held.has_at_exit = atexit(at_exit) == 0;
+        status = lock_folder(machine->folder);
+        if (status == DROVE_OK) status = save_and_switch(machine->folder, pu, n_pus);
+        if (status == DROVE_OK) held.n_holders++;
+        else forget(first);
+    }
     leave(&before);
     return status;
 }

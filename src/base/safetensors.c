@@ -134,36 +134,30 @@ static drove_status check_written(drove_writer *w, const char *path, size_t n_te
                        path, n_tensors);
 }
 
-static drove_status write_file(const char *path, const char *header, const drove_tensor *tensor,
-                               size_t n_tensors)
-{
-    drove_writer *w;
-    DROVE_TRY(drove__writer_create(path, &w));
-    drove_status status = write_all(w, header, tensor, n_tensors);
-    if (status == DROVE_OK) status = check_written(w, path, n_tensors);
-    if (status == DROVE_OK) return drove__writer_commit(w);
-    drove__writer_abort(w);
-    return status;
-}
-
 drove_status drove__safetensors_write(const char *path, const drove_tensor *tensor,
                                       size_t n_tensors, const char *const *meta)
 {
     size_t offset = 0;
     drove_status status = DROVE_OK;
     char *text = NULL;
+    drove_writer *w;
     json_t *header = json_object();
     if (header == NULL) return drove__fail_nomem(path, 0);
-    if (meta != NULL) status = describe_meta(header, path, meta);
-    for (size_t i = 0; i < n_tensors && status == DROVE_OK; i++) {
-        status = describe_tensor(header, path, &tensor[i], &offset);
+    if (meta != NULL && (status = describe_meta(header, path, meta)) != DROVE_OK) goto fail;
+    for (size_t i = 0; i < n_tensors; i++)
+        if ((status = describe_tensor(header, path, &tensor[i], &offset)) != DROVE_OK) goto fail;
+    if ((status = drove__sums_add(header, path, tensor, n_tensors)) != DROVE_OK) goto fail;
+    text = drove__json_dump(header, JSON_COMPACT);
+    if (text == NULL) {
+        status = drove__fail_nomem(path, 0);
+        goto fail;
     }
-    if (status == DROVE_OK) status = drove__sums_add(header, path, tensor, n_tensors);
-    if (status == DROVE_OK) {
-        text = drove__json_dump(header, JSON_COMPACT);
-        status =
-            text != NULL ? write_file(path, text, tensor, n_tensors) : drove__fail_nomem(path, 0);
-    }
+    if ((status = drove__writer_create(path, &w)) != DROVE_OK) goto fail;
+    status = write_all(w, text, tensor, n_tensors);
+    if (status == DROVE_OK) status = check_written(w, path, n_tensors);
+    if (status == DROVE_OK) status = drove__writer_commit(w);
+    else drove__writer_abort(w);
+fail:
     free(text);
     json_decref(header);
     return status;
@@ -436,20 +430,6 @@ static drove_status read_spans(loading *l, const span *spans)
                        l->path, (unsigned long long)drove__reader_offset(l->reader) - 1);
 }
 
-/* What has no other place needs memory of ours. */
-static drove_status place_tensors(loading *l)
-{
-    if (l->place != NULL) {
-        DROVE_TRY(l->place(l->context, &l->st));
-        for (size_t i = 0; i < l->st.n_tensors; i++) {
-            if (l->st.tensor[i].bytes != NULL)
-                l->st.size_bytes -= pad_to_line(drove__tensor_bytes(&l->st.tensor[i]));
-        }
-    }
-    l->st.data = drove__alloc(l->st.size_bytes, 1);
-    return l->st.data != NULL ? DROVE_OK : drove__fail_nomem(l->path, l->st.size_bytes);
-}
-
 static drove_status read_data(loading *l)
 {
     size_t n = l->st.n_tensors;
@@ -458,8 +438,19 @@ static drove_status read_data(loading *l)
     for (size_t i = 0; i < n; i++) spans[i] = (span){l->begin[i], l->end[i], i};
     qsort(spans, n, sizeof *spans, compare_spans);
     drove_status status = check_spans(l, spans, &l->st.size_bytes);
-    if (status == DROVE_OK) status = place_tensors(l);
-    if (status == DROVE_OK) status = read_spans(l, spans);
+    if (status != DROVE_OK) goto fail;
+
+    /* What has no other place needs memory of ours. */
+    if (l->place != NULL) {
+        if ((status = l->place(l->context, &l->st)) != DROVE_OK) goto fail;
+        for (size_t i = 0; i < n; i++)
+            if (l->st.tensor[i].bytes != NULL)
+                l->st.size_bytes -= pad_to_line(drove__tensor_bytes(&l->st.tensor[i]));
+    }
+    l->st.data = drove__alloc(l->st.size_bytes, 1);
+    status =
+        l->st.data != NULL ? read_spans(l, spans) : drove__fail_nomem(l->path, l->st.size_bytes);
+fail:
     free(spans);
     return status;
 }

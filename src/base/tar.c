@@ -139,26 +139,22 @@ static drove_status read_record(drove_tar *t, char **at, const char *end, uint64
     return DROVE_OK;
 }
 
-static drove_status read_pax(drove_tar *t, uint64_t size_bytes, uint64_t offset)
-{
-    char *text, *at;
-    DROVE_TRY(load(t, size_bytes, EXTENSION_MOST, &text));
-    drove_status status = DROVE_OK;
-    for (at = text; at < text + size_bytes && status == DROVE_OK;)
-        status = read_record(t, &at, text + size_bytes, offset);
-    free(text);
-    return status;
-}
-
 /* A header that describes the next one; *is_extension: it was one, and is consumed. */
 static drove_status read_extension(drove_tar *t, char type, uint64_t size_bytes, uint64_t offset,
                                    bool *is_extension)
 {
-    char *name;
+    char *name, *text;
+    drove_status status = DROVE_OK;
     *is_extension = true;
     switch (type) {
     case 'x':
-    case 'X': DROVE_TRY(read_pax(t, size_bytes, offset)); break;
+    case 'X':
+        DROVE_TRY(load(t, size_bytes, EXTENSION_MOST, &text));
+        for (char *at = text; at < text + size_bytes && status == DROVE_OK;)
+            status = read_record(t, &at, text + size_bytes, offset);
+        free(text);
+        DROVE_TRY(status);
+        break;
     case 'L':
         DROVE_TRY(load(t, size_bytes, EXTENSION_MOST, &name));
         set_long_name(t, name);

@@ -171,20 +171,29 @@ static drove_status restrict_to_allowed(hwloc_topology_t hwloc)
     return drove__fail_errno(DROVE_E_SYSTEM, error, "topology: allowed processors");
 }
 
-static drove_status load(drove_topo *topo, const char *source)
+drove_status drove__topo_create(const char *source, drove_topo **out)
 {
+    *out = NULL;
+    drove_topo *topo = calloc(1, sizeof *topo);
+    if (topo == NULL) return drove__fail_nomem("topology", sizeof *topo);
+    drove_status status;
+    pthread_mutex_lock(&lock);
     if (hwloc_topology_init(&topo->hwloc) != 0) {
         topo->hwloc = NULL;
-        return drove__fail_errno(DROVE_E_SYSTEM, errno, "topology");
+        status = drove__fail_errno(DROVE_E_SYSTEM, errno, "topology");
+        goto fail;
     }
-    DROVE_TRY(set_source(topo->hwloc, source));
+    if ((status = set_source(topo->hwloc, source)) != DROVE_OK) goto fail;
     if (hwloc_topology_load(topo->hwloc) != 0) {
-        if (source != NULL) {
-            return drove__fail(DROVE_E_ARG, "topology: hwloc cannot read \"%s\"", source);
-        }
-        return drove__fail_errno(DROVE_E_SYSTEM, errno, "topology: hwloc cannot read this machine");
+        status = source != NULL
+                     ? drove__fail(DROVE_E_ARG, "topology: hwloc cannot read \"%s\"", source)
+                     : drove__fail_errno(DROVE_E_SYSTEM, errno,
+                                         "topology: hwloc cannot read this machine");
+        goto fail;
     }
-    if (hwloc_topology_is_thissystem(topo->hwloc)) DROVE_TRY(restrict_to_allowed(topo->hwloc));
+    if (hwloc_topology_is_thissystem(topo->hwloc) &&
+        (status = restrict_to_allowed(topo->hwloc)) != DROVE_OK)
+        goto fail;
     drove_topo_facts *facts = &topo->facts;
     facts->n_pus = count_objects(topo->hwloc, HWLOC_OBJ_PU);
     facts->n_cores = count_objects(topo->hwloc, HWLOC_OBJ_CORE);
@@ -197,23 +206,14 @@ static drove_status load(drove_topo *topo, const char *source)
     facts->memory_bytes = hwloc_get_root_obj(topo->hwloc)->total_memory;
     drove__topo_find_fast(topo->hwloc, facts);
     facts->is_this_machine = hwloc_topology_is_thissystem(topo->hwloc);
-    return order_processors(topo);
-}
-
-drove_status drove__topo_create(const char *source, drove_topo **out)
-{
-    *out = NULL;
-    drove_topo *topo = calloc(1, sizeof *topo);
-    if (topo == NULL) return drove__fail_nomem("topology", sizeof *topo);
-    pthread_mutex_lock(&lock);
-    drove_status status = load(topo, source);
+    if ((status = order_processors(topo)) != DROVE_OK) goto fail;
     pthread_mutex_unlock(&lock);
-    if (status != DROVE_OK) {
-        drove__topo_destroy(topo);
-        return status;
-    }
     *out = topo;
     return DROVE_OK;
+fail:
+    pthread_mutex_unlock(&lock);
+    drove__topo_destroy(topo);
+    return status;
 }
 
 void drove__topo_destroy(drove_topo *topo)

@@ -512,26 +512,10 @@ static drove_status check_two(const drove_writer *first, const drove_writer *sec
     return drove__fail(DROVE_E_ARG, "%s: expected two different files", second->path);
 }
 
-static drove_status name_both(drove_writer *first, drove_writer *second)
-{
-    int folder[2] = {-1, -1};
-    drove_status status = open_folder(first, &folder[0]);
-    if (status == DROVE_OK) status = open_folder(second, &folder[1]);
-    if (status == DROVE_OK) status = check_two(first, second, folder);
-    if (status == DROVE_OK) status = take_names(first, second);
-    if (status == DROVE_OK) {
-        status = sync_name(second, folder[1]);
-        const drove_status of_first = sync_name(first, folder[0]);
-        if (of_first != DROVE_OK) status = of_first;
-    }
-    for (int i = 0; i < 2; i++)
-        if (folder[i] >= 0) close(folder[i]);
-    return status;
-}
-
 drove_status drove__writer_commit_both(drove_writer *first, drove_writer *second)
 {
     const char *path;
+    int folder[2] = {-1, -1};
     drove_status status = drove__writer_flush(first, &path);
     if (status == DROVE_OK) status = drove__writer_flush(second, &path);
     const bool are_files = first->temporary != NULL && second->temporary != NULL;
@@ -541,9 +525,18 @@ drove_status drove__writer_commit_both(drove_writer *first, drove_writer *second
         drove__writer_abort(second);
         return status;
     }
-    if (status == DROVE_OK) status = finish_content(first);
-    if (status == DROVE_OK) status = finish_content(second);
-    if (status == DROVE_OK) status = name_both(first, second);
+    if (status != DROVE_OK || (status = finish_content(first)) != DROVE_OK) goto end;
+    if ((status = finish_content(second)) != DROVE_OK) goto end;
+    if ((status = open_folder(first, &folder[0])) != DROVE_OK) goto end;
+    if ((status = open_folder(second, &folder[1])) != DROVE_OK) goto end;
+    if ((status = check_two(first, second, folder)) != DROVE_OK) goto end;
+    if ((status = take_names(first, second)) != DROVE_OK) goto end;
+    status = sync_name(second, folder[1]);
+    const drove_status of_first = sync_name(first, folder[0]);
+    if (of_first != DROVE_OK) status = of_first;
+end:
+    for (int i = 0; i < 2; i++)
+        if (folder[i] >= 0) close(folder[i]);
     drove__writer_abort(first);
     drove__writer_abort(second);
     return status;

@@ -204,36 +204,39 @@ static drove_status read_directory(drove_zip *zip)
 
 /* ---- public ---- */
 
-static drove_status open_file(drove_zip *zip)
-{
-    struct stat about;
-    zip->fd = open(zip->path, O_RDONLY | O_CLOEXEC);
-    if (zip->fd < 0 || fstat(zip->fd, &about) != 0)
-        return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be opened",
-                                 zip->path);
-    if (!S_ISREG(about.st_mode)) {
-        return drove__fail(DROVE_E_FILE,
-                           "%s: expected a regular file, since a ZIP archive is read from its end",
-                           zip->path);
-    }
-    zip->file_bytes = (uint64_t)about.st_size;
-    return read_directory(zip);
-}
-
 drove_status drove__zip_open(const char *path, drove_zip **out)
 {
     *out = NULL;
     drove_zip *zip = calloc(1, sizeof *zip);
     if (zip == NULL) return drove__fail_nomem(path, sizeof *zip);
+    struct stat about;
+    drove_status status;
     zip->fd = -1;
     zip->path = strdup(path);
-    drove_status status = zip->path != NULL ? open_file(zip) : drove__fail_nomem(path, 1);
-    if (status != DROVE_OK) {
-        drove__zip_close(zip);
-        return status;
+    if (zip->path == NULL) {
+        status = drove__fail_nomem(path, 1);
+        goto fail;
     }
+    zip->fd = open(zip->path, O_RDONLY | O_CLOEXEC);
+    if (zip->fd < 0 || fstat(zip->fd, &about) != 0) {
+        status =
+            drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be opened", zip->path);
+        goto fail;
+    }
+    if (!S_ISREG(about.st_mode)) {
+        status =
+            drove__fail(DROVE_E_FILE,
+                        "%s: expected a regular file, since a ZIP archive is read from its end",
+                        zip->path);
+        goto fail;
+    }
+    zip->file_bytes = (uint64_t)about.st_size;
+    if ((status = read_directory(zip)) != DROVE_OK) goto fail;
     *out = zip;
     return DROVE_OK;
+fail:
+    drove__zip_close(zip);
+    return status;
 }
 
 void drove__zip_close(drove_zip *zip)

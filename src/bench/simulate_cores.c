@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "engine/linear/factor.h"
+#include "engine/linear/rounding.h"
 
 #include <math.h>
 #include <stdlib.h>

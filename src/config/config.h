@@ -53,7 +53,7 @@ typedef struct drove_config_method {
     drove_rule_state   rule_state;      /* AUTO: open */
     double             lr;              /* 0: open */
     double             weight_decay, clip;
-    uint64_t           batch; /* 0: open */
+    uint64_t           batch;        /* 0: open */
     uint64_t           global_batch; /* of all workers together; 0: batch says it */
     drove_order_choice order;
 } drove_config_method;

@@ -53,24 +53,17 @@ const drove_feature_ops *const drove__feature_maps[] = {&rff, NULL};
 
 /* ---- specs ---- */
 
-static drove_status find_map(const char *name, const drove_feature_ops **out)
-{
-    const char *names[DROVE_COUNT(drove__feature_maps)];
-    size_t n = 0;
-    for (; drove__feature_maps[n] != NULL; n++) {
-        names[n] = drove__feature_maps[n]->name;
-        if (strcmp(names[n], name) != 0) continue;
-        *out = drove__feature_maps[n];
-        return DROVE_OK;
-    }
-    return drove__fail_unknown("feature map", name, names, n);
-}
-
 static drove_status read_spec(const drove_spec *spec, drove_features_options *out)
 {
     drove_features_options opt = {0};
     drove_features_keys set = {.seed = UINT64_MAX};
-    DROVE_TRY(find_map(spec->name, &opt.ops));
+    const char *names[DROVE_COUNT(drove__feature_maps)];
+    size_t n = 0;
+    for (; opt.ops == NULL && drove__feature_maps[n] != NULL; n++) {
+        names[n] = drove__feature_maps[n]->name;
+        if (strcmp(names[n], spec->name) == 0) opt.ops = drove__feature_maps[n];
+    }
+    if (opt.ops == NULL) return drove__fail_unknown("feature map", spec->name, names, n);
     DROVE_TRY(drove__spec_accept(spec, opt.ops->keys));
     if (spec->n_args == 0) {
         return drove__fail(DROVE_E_ARG, "%s: expected the number of features, as in %s:4096",

@@ -15,7 +15,7 @@
  * where r_i is a random integer in [0, 2^shift): the top `shift` bits of a random byte or 16-bit
  * word.  clamp is to the whole range of the format: [-8, 7], [-128, 127] or [-32768, 32767].
  * The caller keeps these bounds on shift and on the sum of |a| over the rows of a batch
- * (engine/linear/factor.h makes such factors).  Random numbers are bytes or words:
+ * (engine/linear/rounding.h makes such factors).  Random numbers are bytes or words:
  *     D8M8, D4M8, D4M4:  shift <= 8,  sum <= 256:    bytes; 16-bit lanes suffice
  *     D8M4:              shift <= 12, sum <= 224:    words; 16-bit lanes suffice
  *     else:              shift <= 15, sum <= 32767:  words; 32-bit lanes suffice

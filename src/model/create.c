@@ -22,53 +22,6 @@ const drove_activation drove__activations[] = {
     {NULL, NULL, NULL, DROVEK_LINEAR},
 };
 
-static drove_status find_family(const char *name, const drove_model_ops **out)
-{
-    const char *names[DROVE_MODEL_MAX_NAMES];
-    size_t n = 0;
-    for (; drove__models[n] != NULL; n++) {
-        if (strcmp(drove__models[n]->name, name) == 0) {
-            *out = drove__models[n];
-            return DROVE_OK;
-        }
-        names[n] = drove__models[n]->name;
-    }
-    return drove__fail_unknown("model", name, names, n);
-}
-
-static drove_status find_activation(const char *name, const drove_activation **out)
-{
-    const char *names[DROVE_MODEL_MAX_NAMES];
-    size_t n = 0;
-    for (; drove__activations[n].name != NULL; n++) {
-        if (strcmp(drove__activations[n].name, name) == 0) {
-            *out = &drove__activations[n];
-            return DROVE_OK;
-        }
-        names[n] = drove__activations[n].name;
-    }
-    return drove__fail_unknown("activation", name, names, n);
-}
-
-static drove_status find_loss(const char *name, const drove_kinds *kinds,
-                              const drove_loss_ops **out)
-{
-    const char *names[DROVE_MODEL_MAX_NAMES];
-    size_t n = 0;
-    if (kinds != NULL && kinds->given.has_loss && strcmp(kinds->loss.name, name) == 0) {
-        *out = &kinds->loss;
-        return DROVE_OK;
-    }
-    for (; drove__losses[n] != NULL; n++) {
-        if (strcmp(drove__losses[n]->name, name) == 0) {
-            *out = drove__losses[n];
-            return DROVE_OK;
-        }
-        names[n] = drove__losses[n]->name;
-    }
-    return drove__fail_unknown("loss", name, names, n);
-}
-
 /* The family's default; logistic regression of more than two classes has the softmax, of labels one
  * sigmoid each. */
 static const char *default_loss(const drove_model_ops *family, const drove_model_io *io)
@@ -131,8 +84,17 @@ void drove__model_layer_part(const drove_model *model, size_t layer, size_t *off
 static drove_status settle_sizes(drove_model *m, const drove_activation *act, const char *loss,
                                  const drove_model_io *io)
 {
-    const char *why = NULL;
-    DROVE_TRY(find_loss(loss, m->kinds, &m->loss));
+    const char *why = NULL, *names[DROVE_MODEL_MAX_NAMES];
+    size_t n = 0;
+    const drove_kinds *kinds = m->kinds;
+    const bool is_own =
+        kinds != NULL && kinds->given.has_loss && strcmp(kinds->loss.name, loss) == 0;
+    m->loss = is_own ? &kinds->loss : NULL;
+    for (; m->loss == NULL && drove__losses[n] != NULL; n++) {
+        names[n] = drove__losses[n]->name;
+        if (strcmp(names[n], loss) == 0) m->loss = drove__losses[n];
+    }
+    if (m->loss == NULL) return drove__fail_unknown("loss", loss, names, n);
     if (io->n_features == 0)
         return drove__fail(DROVE_E_SHAPE, "model %s: the data have no features", m->spec);
     m->n_inputs = io->n_features;
@@ -150,19 +112,6 @@ static drove_status settle_sizes(drove_model *m, const drove_activation *act, co
 static bool is_given(const char *text)
 {
     return text != NULL && text[0] != '\0';
-}
-
-static drove_status build(drove_model *m, const drove_spec *spec, const char *activation,
-                          const char *loss, const drove_model_io *io)
-{
-    const drove_model_ops *family = NULL;
-    const drove_activation *act = NULL;
-    DROVE_TRY(find_family(spec->name, &family));
-    DROVE_TRY(find_activation(is_given(activation) ? activation : "relu", &act));
-    DROVE_TRY(settle_sizes(m, act, is_given(loss) ? loss : default_loss(family, io), io));
-    DROVE_TRY(drove__spec_accept(spec, family->keys));
-    DROVE_TRY(family->build(spec, io, act->act, m));
-    return lay_out(m);
 }
 
 static drove_status create_named(const char *spec, drove_kinds *kinds, drove_model **out)
@@ -187,14 +136,41 @@ static drove_status create_family(const char *spec, drove_kinds *kinds, const ch
     drove_model *m = NULL;
     DROVE_TRY(drove__spec_parse(spec, &parsed));
     drove_status status = create_named(spec, kinds, &m);
-    if (status == DROVE_OK) status = build(m, &parsed, activation, loss, io);
-    drove__spec_fini(&parsed);
-    if (status != DROVE_OK) {
-        drove__model_destroy(m);
-        return status;
+    if (status != DROVE_OK) goto fail;
+
+    const char *names[DROVE_MODEL_MAX_NAMES];
+    const drove_model_ops *family = NULL;
+    size_t n = 0;
+    for (; family == NULL && drove__models[n] != NULL; n++) {
+        names[n] = drove__models[n]->name;
+        if (strcmp(names[n], parsed.name) == 0) family = drove__models[n];
     }
+    if (family == NULL) {
+        status = drove__fail_unknown("model", parsed.name, names, n);
+        goto fail;
+    }
+    const drove_activation *act = NULL;
+    if (!is_given(activation)) activation = "relu";
+    for (n = 0; act == NULL && drove__activations[n].name != NULL; n++) {
+        names[n] = drove__activations[n].name;
+        if (strcmp(names[n], activation) == 0) act = &drove__activations[n];
+    }
+    if (act == NULL) {
+        status = drove__fail_unknown("activation", activation, names, n);
+        goto fail;
+    }
+    if (!is_given(loss)) loss = default_loss(family, io);
+    if ((status = settle_sizes(m, act, loss, io)) != DROVE_OK) goto fail;
+    if ((status = drove__spec_accept(&parsed, family->keys)) != DROVE_OK) goto fail;
+    if ((status = family->build(&parsed, io, act->act, m)) != DROVE_OK) goto fail;
+    if ((status = lay_out(m)) != DROVE_OK) goto fail;
+    drove__spec_fini(&parsed);
     *out = m;
     return DROVE_OK;
+fail:
+    drove__spec_fini(&parsed);
+    drove__model_destroy(m);
+    return status;
 }
 
 drove_status drove__model_create_graph(const drove_graph *graph, const char *spec, const char *loss,

@@ -79,19 +79,6 @@ static const float *biases(const drove_call *c)
     return (const float *)c->own + c->n_parts * drove__pad_floats(l->n_out);
 }
 
-static void forward_row(const drove_layer *l, const drovek_table *k, const float *theta,
-                        const float *bias, const drove_input *in, size_t i, float *y)
-{
-    const float *w = theta + l->w_offset;
-    k->copy_f32(y, bias, l->n_out);
-    if (in->dense != NULL) {
-        k->matvec_f32(y, in->dense + i * l->n_in, w, l->n_in, l->n_out);
-    } else {
-        k->spmatvec_f32(y, in->index + in->first[i], row_values(in, i), row_length(in, i), w,
-                        l->n_out);
-    }
-}
-
 static void forward_whole(const drove_call *c, const drove_input *in)
 {
     const drove_layer *l = c->layer;
@@ -115,8 +102,15 @@ static void forward_whole(const drove_call *c, const drove_input *in)
         k->bias_act_f32(y, bias, in->n_rows, l->n_out, l->act);
         return;
     } else {
+        const float *w = theta + l->w_offset;
         for (size_t i = 0; i < in->n_rows; i++) {
-            forward_row(l, k, theta, bias, in, i, y + i * l->n_out);
+            float *row = y + i * l->n_out;
+            k->copy_f32(row, bias, l->n_out);
+            if (in->dense != NULL)
+                k->matvec_f32(row, in->dense + i * l->n_in, w, l->n_in, l->n_out);
+            else
+                k->spmatvec_f32(row, in->index + in->first[i], row_values(in, i), row_length(in, i),
+                                w, l->n_out);
         }
     }
     drove__act_apply(k, y, in->n_rows * l->n_out, l->act);

@@ -173,18 +173,6 @@ static drove_status read_floats(const reader *r, const drove_graph_key *k, drove
     }
 }
 
-static drove_status take_flag(const reader *r, const drove_graph_key *k,
-                              const drove_yaml_item *item, bool *out)
-{
-    bool yes = strcmp(item->text, "true") == 0;
-    if (!yes && strcmp(item->text, "false") != 0) {
-        return drove__yaml_fail(r->yaml, item->line, item->column,
-                                "%s: expected true or false, found \"%.80s\"", k->name, item->text);
-    }
-    *out = k->kind == DROVE_KEY_NO ? !yes : yes;
-    return DROVE_OK;
-}
-
 static drove_status read_option(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
                                 drove_layer_options *o, unsigned *n_reals)
 {
@@ -198,8 +186,15 @@ static drove_status read_option(const reader *r, const drove_graph_key *k, drove
     case DROVE_KEY_REAL: return take_real(r, k, item, to);
     case DROVE_KEY_FILLER:
         return at(r, drove__graph_read_filler(item->text, to), item->line, item->column);
-    default: return take_flag(r, k, item, to);
+    default: break;
     }
+    const bool yes = strcmp(item->text, "true") == 0;
+    if (!yes && strcmp(item->text, "false") != 0) {
+        return drove__yaml_fail(r->yaml, item->line, item->column,
+                                "%s: expected true or false, found \"%.80s\"", k->name, item->text);
+    }
+    *(bool *)to = k->kind == DROVE_KEY_NO ? !yes : yes;
+    return DROVE_OK;
 }
 
 /* ---- layers ---- */
@@ -236,9 +231,22 @@ static drove_status read_inputs(const reader *r, drove_yaml_item *item, drove_no
     }
 }
 
-static drove_status read_layer_option(const reader *r, const char *key, drove_yaml_item *item,
-                                      layer_text *t)
+static drove_status read_layer_value(const reader *r, const char *key, drove_yaml_item *item,
+                                     layer_text *t)
 {
+    if (strcmp(key, "name") == 0) return read_name(r, key, item, t->node.name);
+    if (strcmp(key, "output") == 0) return read_name(r, key, item, t->node.top);
+    if (strcmp(key, "inputs") == 0) {
+        t->has_inputs = true;
+        return read_inputs(r, item, &t->node);
+    }
+    if (strcmp(key, "type") == 0 || strcmp(key, "activation") == 0) {
+        DROVE_TRY(read_value(r, key, item));
+        drove_status status = key[0] == 't'
+                                  ? drove__graph_find_kind(item->text, r->graph->kinds, &t->ops)
+                                  : drove__graph_find_act(item->text, &t->node.act);
+        return at(r, status, item->line, item->column);
+    }
     const char *words[MOST_KEYS + N_LAYER_WORDS];
     size_t n = 0;
     for (; drove__graph_keys[n].name != NULL; n++) {
@@ -252,24 +260,6 @@ static drove_status read_layer_option(const reader *r, const char *key, drove_ya
     }
     for (size_t i = 0; i < N_LAYER_WORDS; i++) words[n++] = layer_words[i];
     return unknown_key(r, item, key, words, n);
-}
-
-static drove_status read_layer_value(const reader *r, const char *key, drove_yaml_item *item,
-                                     layer_text *t)
-{
-    if (strcmp(key, "name") == 0) return read_name(r, key, item, t->node.name);
-    if (strcmp(key, "output") == 0) return read_name(r, key, item, t->node.top);
-    if (strcmp(key, "inputs") == 0) {
-        t->has_inputs = true;
-        return read_inputs(r, item, &t->node);
-    }
-    if (strcmp(key, "type") != 0 && strcmp(key, "activation") != 0)
-        return read_layer_option(r, key, item, t);
-    DROVE_TRY(read_value(r, key, item));
-    drove_status status = key[0] == 't'
-                              ? drove__graph_find_kind(item->text, r->graph->kinds, &t->ops)
-                              : drove__graph_find_act(item->text, &t->node.act);
-    return at(r, status, item->line, item->column);
 }
 
 /* Options that were given, over the type's defaults; refuses one that the type does not have. */

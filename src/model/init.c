@@ -108,28 +108,21 @@ static const drove_init_ops normal = {
 
 const drove_init_ops *const drove__inits[] = {&xavier, &he, &lecun, &normal, NULL};
 
-static drove_status find_init(const char *name, const drove_init_ops **out)
-{
-    const char *names[DROVE_MODEL_MAX_NAMES];
-    size_t n = 0;
-    for (; drove__inits[n] != NULL; n++) {
-        if (strcmp(drove__inits[n]->name, name) == 0) {
-            *out = drove__inits[n];
-            return DROVE_OK;
-        }
-        names[n] = drove__inits[n]->name;
-    }
-    return drove__fail_unknown("initialisation", name, names, n);
-}
-
 static drove_status fill_by(const char *text, const drove_layer *layer, drove_rng *rng,
                             float *theta)
 {
+    const char *names[DROVE_MODEL_MAX_NAMES];
     const drove_init_ops *ops = NULL;
     drove_spec spec;
-    DROVE_TRY(drove__spec_parse(text, &spec));
-    drove_status status = find_init(spec.name, &ops);
     filling set;
+    size_t n = 0;
+    DROVE_TRY(drove__spec_parse(text, &spec));
+    for (; ops == NULL && drove__inits[n] != NULL; n++) {
+        names[n] = drove__inits[n]->name;
+        if (strcmp(names[n], spec.name) == 0) ops = drove__inits[n];
+    }
+    drove_status status = DROVE_OK;
+    if (ops == NULL) status = drove__fail_unknown("initialisation", spec.name, names, n);
     if (status == DROVE_OK) status = drove__spec_read(&spec, ops->keys, &set);
     if (status == DROVE_OK) ops->fill(set.number, layer, rng, theta);
     drove__spec_fini(&spec);

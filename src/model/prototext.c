@@ -148,26 +148,20 @@ static drove_status add_field(drove_prototext *t, uint32_t parent, const char *n
 
 static drove_status parse_fields(scanner *s, uint32_t parent, char close, int depth);
 
-/* Parses a message; the current token is its opening bracket. */
-static drove_status parse_message(scanner *s, uint32_t parent, const char *name, int depth)
-{
-    uint32_t field;
-    char close = s->sign == '{' ? '}' : '>';
-    if (depth == MOST_DEPTH) {
-        return drove__prototext_fail(s->tree, s->token_line,
-                                     "expected messages in at most %d levels, found more",
-                                     MOST_DEPTH);
-    }
-    DROVE_TRY(add_field(s->tree, parent, name, s->token_line, &field));
-    DROVE_TRY(scan(s));
-    return parse_fields(s, field, close, depth + 1);
-}
-
 /* Parses a word, strings (joined) or a message. */
 static drove_status parse_value(scanner *s, uint32_t parent, const char *name, int depth)
 {
     uint32_t field;
-    if (at_sign(s, '{') || at_sign(s, '<')) return parse_message(s, parent, name, depth);
+    if (at_sign(s, '{') || at_sign(s, '<')) {
+        const char close = s->sign == '{' ? '}' : '>';
+        if (depth == MOST_DEPTH)
+            return drove__prototext_fail(s->tree, s->token_line,
+                                         "expected messages in at most %d levels, found more",
+                                         MOST_DEPTH);
+        DROVE_TRY(add_field(s->tree, parent, name, s->token_line, &field));
+        DROVE_TRY(scan(s));
+        return parse_fields(s, field, close, depth + 1);
+    }
     if (s->kind != TOKEN_WORD && s->kind != TOKEN_STRING) return unexpected(s, "a value");
     DROVE_TRY(add_field(s->tree, parent, name, s->token_line, &field));
     s->tree->field[field].value = s->text;

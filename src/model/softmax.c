@@ -14,32 +14,19 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     return DROVE_OK;
 }
 
-static void softmax(float *y, const float *x, size_t n)
-{
-    float largest = x[0];
-    double sum = 0.0;
-    for (size_t i = 1; i < n; i++) largest = x[i] > largest ? x[i] : largest;
-    for (size_t i = 0; i < n; i++) sum += y[i] = expf(x[i] - largest);
-    for (size_t i = 0; i < n; i++) y[i] = (float)(y[i] / sum);
-}
-
-/* dx = y (dy - sum of dy y) */
-static void softmax_back(float *dx, const float *dy, const float *y, size_t n, bool adds)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += (double)dy[i] * (double)y[i];
-    for (size_t i = 0; i < n; i++) {
-        float d = (float)(y[i] * (dy[i] - sum));
-        dx[i] = adds ? dx[i] + d : d;
-    }
-}
-
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     const size_t hw = l->in.h * l->in.w;
-    for (size_t at = c->first_row * hw; at < c->last_row * hw; at++)
-        softmax(c->y + at * l->in.c, c->bottom[0].x + at * l->in.c, l->in.c);
+    for (size_t at = c->first_row * hw; at < c->last_row * hw; at++) {
+        const size_t n = l->in.c;
+        const float *x = c->bottom[0].x + at * n;
+        float *y = c->y + at * n, largest = x[0];
+        double sum = 0.0;
+        for (size_t i = 1; i < n; i++) largest = x[i] > largest ? x[i] : largest;
+        for (size_t i = 0; i < n; i++) sum += y[i] = expf(x[i] - largest);
+        for (size_t i = 0; i < n; i++) y[i] = (float)(y[i] / sum);
+    }
 }
 
 static void backward(const drove_call *c)
@@ -47,9 +34,18 @@ static void backward(const drove_call *c)
     const drove_layer *l = c->layer;
     const size_t hw = l->in.h * l->in.w;
     if (c->bottom[0].dx == NULL) return;
-    for (size_t at = c->first_row * hw; at < c->last_row * hw; at++)
-        softmax_back(c->bottom[0].dx + at * l->in.c, c->dy + at * l->in.c, c->y + at * l->in.c,
-                     l->in.c, c->bottom[0].adds);
+    for (size_t at = c->first_row * hw; at < c->last_row * hw; at++) {
+        /* dx = y (dy - sum of dy y) */
+        const size_t n = l->in.c;
+        const float *dy = c->dy + at * n, *y = c->y + at * n;
+        float *dx = c->bottom[0].dx + at * n;
+        double sum = 0.0;
+        for (size_t i = 0; i < n; i++) sum += (double)dy[i] * (double)y[i];
+        for (size_t i = 0; i < n; i++) {
+            float d = (float)(y[i] * (dy[i] - sum));
+            dx[i] = c->bottom[0].adds ? dx[i] + d : d;
+        }
+    }
 }
 
 /* Channels must be contiguous. */

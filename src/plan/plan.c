@@ -409,42 +409,47 @@ static drove_status check_combination(const drove_plan *p, const drove_plan_want
                        wanted->workers != NULL ? wanted->workers : "", p->spec, why, names);
 }
 
-static drove_status make(drove_plan *p, const drove_plan_wanted *wanted, const drove_machine *m,
-                         const drove_plan_tables *tables)
-{
-    const bool is_procs = wanted->workers != NULL && drove__workers_are_procs(wanted->workers);
-    p->bind = wanted->bind;
-    p->n_ranks = m->n_ranks;
-    p->host = m->n_ranks > 1 ? DROVE_HOST_RANKS : is_procs ? DROVE_HOST_PROCS : DROVE_HOST_THREADS;
-    unsigned n = m->is_bound || m->n_ranks <= 1 ? m->n_pus : m->n_pus / m->n_local;
-    p->n_asked = wanted->n_threads > 0 ? wanted->n_threads : n > 0 ? n : 1;
-    if (is_procs) DROVE_TRY(drove__procs_parse(wanted->workers, m->n_pus, &p->n_asked));
-    DROVE_TRY(choose_strategy(p, wanted, m, tables));
-    if (p->host == DROVE_HOST_RANKS && is_procs)
-        return drove__fail(DROVE_E_ARG,
-                           "--workers %s: expected no processes of a rank's own, as %u ranks were "
-                           "started, each of which is a worker",
-                           wanted->workers, p->n_ranks);
-    if (has_list(wanted)) {
-        char text[DROVE_WORKERS_SIZE];
-        DROVE_TRY(drove__workers_expand(wanted->workers, m->local_rank, text, sizeof text));
-        DROVE_TRY(drove__workers_parse(text, m->topo, m->n_pus, !p->source->counts_rows, &p->list));
-    }
-    DROVE_TRY(make_plan(p, wanted, m));
-    return check_combination(p, wanted, tables);
-}
-
 drove_status drove__plan_make(const drove_plan_wanted *wanted, const drove_machine *machine,
                               const drove_plan_tables *tables, drove_plan *out)
 {
-    drove_plan p = {0};
-    drove_status status = make(&p, wanted, machine, tables);
-    if (status != DROVE_OK) {
-        drove__plan_fini(&p);
-        return status;
+    const drove_machine *m = machine;
+    const bool is_procs = wanted->workers != NULL && drove__workers_are_procs(wanted->workers);
+    const unsigned n = m->is_bound || m->n_ranks <= 1 ? m->n_pus : m->n_pus / m->n_local;
+    drove_plan p = {.bind = wanted->bind,
+                    .n_ranks = m->n_ranks,
+                    .host = m->n_ranks > 1 ? DROVE_HOST_RANKS
+                            : is_procs     ? DROVE_HOST_PROCS
+                                           : DROVE_HOST_THREADS,
+                    .n_asked = wanted->n_threads > 0 ? wanted->n_threads
+                               : n > 0               ? n
+                                                     : 1};
+    drove_status status = DROVE_OK;
+    if (is_procs) status = drove__procs_parse(wanted->workers, m->n_pus, &p.n_asked);
+    if (status != DROVE_OK) goto fail;
+    if ((status = choose_strategy(&p, wanted, m, tables)) != DROVE_OK) goto fail;
+    if (p.host == DROVE_HOST_RANKS && is_procs) {
+        status =
+            drove__fail(DROVE_E_ARG,
+                        "--workers %s: expected no processes of a rank's own, as %u ranks were "
+                        "started, each of which is a worker",
+                        wanted->workers, p.n_ranks);
+        goto fail;
     }
+    if (has_list(wanted)) {
+        const bool may_repeat = !p.source->counts_rows;
+        char text[DROVE_WORKERS_SIZE];
+        status = drove__workers_expand(wanted->workers, m->local_rank, text, sizeof text);
+        if (status != DROVE_OK) goto fail;
+        status = drove__workers_parse(text, m->topo, m->n_pus, may_repeat, &p.list);
+        if (status != DROVE_OK) goto fail;
+    }
+    if ((status = make_plan(&p, wanted, m)) != DROVE_OK) goto fail;
+    if ((status = check_combination(&p, wanted, tables)) != DROVE_OK) goto fail;
     *out = p;
     return DROVE_OK;
+fail:
+    drove__plan_fini(&p);
+    return status;
 }
 
 drove_status drove__plan_gather(drove_plan *p, unsigned n_cores)

@@ -90,20 +90,6 @@ drove_status drove__resident_lend(drove_engine *e)
     return DROVE_OK;
 }
 
-static drove_status take_rule(drove_accel_resident *r, const drove_device_rule *rule)
-{
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (strcmp(rules[i].name, rule->name) != 0 || rules[i].n_state != rule->n_state) continue;
-        r->rule = *rule;
-        r->rule.name = rules[i].name;
-        r->job = rules[i].job;
-        r->looks_ahead = rules[i].looks_ahead;
-        return DROVE_OK;
-    }
-    return drove__fail(DROVE_E_UNSUPPORTED, "accelerators do not have the rule %s with %u vectors",
-                       rule->name, rule->n_state);
-}
-
 /* ---- there and back ---- */
 
 static drove_status wait_for_queue(drove_engine *e, drove_accel_queue *q)
@@ -148,8 +134,19 @@ drove_status drove__resident_set(drove_engine *e, const drove_device_rule *rule,
         if (e->ops->bf16 != NULL) /* jobs will write it */
             DROVE_TRY(e->ops->bf16->keep(e->accel, e->params.theta, false));
     }
-    DROVE_TRY(take_rule(e->resident, rule));
     drove_accel_resident *r = e->resident;
+    size_t row = 0;
+    while (row < DROVE_COUNT(rules) &&
+           (strcmp(rules[row].name, rule->name) != 0 || rules[row].n_state != rule->n_state))
+        row++;
+    if (row == DROVE_COUNT(rules))
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "accelerators do not have the rule %s with %u vectors", rule->name,
+                           rule->n_state);
+    r->rule = *rule;
+    r->rule.name = rules[row].name;
+    r->job = rules[row].job;
+    r->looks_ahead = rules[row].looks_ahead;
     const size_t each = (size_t)NORM_ROWS * DROVE_JOB_COLS;
     r->n_sums = (n + each - 1) / each;
     for (unsigned i = 0; i < r->rule.n_state; i++)

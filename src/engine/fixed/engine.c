@@ -155,14 +155,6 @@ static drove_status make_weights(drove_engine *e)
     return DROVE_OK;
 }
 
-/* Weight decay adds to the whole gradient first, and clipping scales it. */
-static bool takes_gradients(const drove_engine *e)
-{
-    const drove_engine_shared *p = e->p;
-    const bool clips = e->rule != NULL && e->rule->clip != NULL;
-    return p->format.model > 0 && p->weight_decay == 0.0 && !clips;
-}
-
 static drove_status build(drove_engine *e, const drove_engine_options *opt)
 {
     const drove_engine_shared *p = e->p;
@@ -249,13 +241,17 @@ static void take_parameters(drove_engine *e, uint32_t *words)
 static drove_status step(drove_engine *e, uint32_t *words, const drove_batch *batch, float eta,
                          drove_steps *out)
 {
-    drove_gradient grad = {.value = e->grad, .taker = takes_gradients(e) ? &e->taker : NULL};
+    const drove_engine_shared *p = e->p;
+    /* Weight decay adds to the whole gradient first, and clipping scales it. */
+    const bool clips = e->rule != NULL && e->rule->clip != NULL;
+    const bool takes_gradients = p->format.model > 0 && p->weight_decay == 0.0 && !clips;
+    drove_gradient grad = {.value = e->grad, .taker = takes_gradients ? &e->taker : NULL};
     const drove_work work = {
         .batch = batch, .theta = e->theta, .words = e->now.read, .grad = &grad};
     drove_work_done done = {0};
     e->now.words = words, e->now.eta = eta, e->now.n_clamped = 0;
     e->now.number = out->n_steps;
-    memset(e->now.is_taken, 0, e->p->model->n_layers * sizeof *e->now.is_taken);
+    memset(e->now.is_taken, 0, p->model->n_layers * sizeof *e->now.is_taken);
     if (e->ahead != NULL) drove__fixed_look_ahead(e);
     take_parameters(e, e->ahead != NULL ? e->ahead : words);
     DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &work, UINT64_MAX, &done));

@@ -3,7 +3,7 @@
 #define DROVE_ENGINE_LINEAR_ENGINE_H
 
 #include "engine/gather.h"
-#include "engine/linear/factor.h"
+#include "engine/linear/rounding.h"
 #include "engine/linear/problem.h"
 
 struct drove_engine {

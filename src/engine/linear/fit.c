@@ -55,17 +55,6 @@ static void columns(const drove_base_point *p, double into[TERMS])
     into[2] = p->gnps * p->spill;
 }
 
-static double base_error(const drove_base_point *point, size_t n, const double x[TERMS])
-{
-    double sum = 0.0, c[TERMS];
-    for (size_t i = 0; i < n; i++) {
-        columns(&point[i], c);
-        double e = c[0] * x[0] + c[1] * x[1] + c[2] * x[2] - 1.0;
-        sum += e * e;
-    }
-    return sum;
-}
-
 /* Least squares with the terms of `used` alone; false: no solution without a negative one. */
 static bool fit_terms(const drove_base_point *point, size_t n, unsigned used, double x[TERMS])
 {
@@ -101,7 +90,12 @@ double drove__fit_base(const drove_base_point *point, size_t n, drove_throughput
     double best[TERMS] = {0}, x[TERMS], least = INFINITY;
     for (unsigned used = 1; used < 1u << TERMS; used += 2) { /* T_1 always */
         if (!fit_terms(point, n, used, x)) continue;
-        double error = base_error(point, n, x);
+        double error = 0.0, c[TERMS];
+        for (size_t i = 0; i < n; i++) {
+            columns(&point[i], c);
+            double far = c[0] * x[0] + c[1] * x[1] + c[2] * x[2] - 1.0;
+            error += far * far;
+        }
         if (error >= least) continue;
         least = error;
         for (int k = 0; k < TERMS; k++) best[k] = x[k];

@@ -16,25 +16,6 @@
 static const double RANGE_MARGIN = 2.0;
 static const size_t PILOT_NUMBERS = (size_t)1 << 27, CALL_ROWS = 64;
 
-/* Each call of steps makes whole updates: row[call_rows]. */
-static drove_status walk(drove_engine *e, const drove_engine_shared *p, uint32_t *words, double eta,
-                         uint32_t *row, size_t call_rows)
-{
-    size_t per_row = p->quant->index_bits == 0 ? p->n_features : (size_t)p->stored_per_row + 1;
-    size_t n = PILOT_NUMBERS / (per_row * p->n_outputs) + 1;
-    const drove_params live = {.words = words};
-    if (n > p->n_rows) n = p->n_rows;
-    for (size_t first = 0; first < n; first += call_rows) {
-        drove_batch batch = {.data = p->data, .row = row};
-        drove_steps made;
-        for (size_t i = first; i < n && i < first + call_rows; i++)
-            row[batch.n_rows++] = (uint32_t)(i % p->data->n_rows);
-        DROVE_TRY(drove__engine_linear.steps(e, &live, &batch, (float)eta, &made));
-        if (!made.is_finite) break;
-    }
-    return DROVE_OK;
-}
-
 static double largest(const drove_engine_shared *p, const uint32_t *words)
 {
     double most = 0.0;
@@ -46,7 +27,7 @@ static double largest(const drove_engine_shared *p, const uint32_t *words)
     return most;
 }
 
-/* pilot: with a model of floats. */
+/* pilot: with a model of floats.  Each call of steps makes whole updates: row[call_rows]. */
 static drove_status try_out(const drove_engine_shared *pilot, uint32_t *words, double eta)
 {
     size_t call_rows =
@@ -59,8 +40,19 @@ static drove_status try_out(const drove_engine_shared *pilot, uint32_t *words, d
                                 .shared = pilot};
     uint32_t *row = drove__alloc(call_rows, sizeof *row);
     if (row == NULL) return drove__fail_nomem("rows of a batch", call_rows * sizeof *row);
+    const drove_params live = {.words = words};
+    const size_t per_row =
+        pilot->quant->index_bits == 0 ? pilot->n_features : (size_t)pilot->stored_per_row + 1;
+    size_t n = PILOT_NUMBERS / (per_row * pilot->n_outputs) + 1;
+    if (n > pilot->n_rows) n = pilot->n_rows;
     drove_status status = drove__engine_linear.create(&opt, &e);
-    if (status == DROVE_OK) status = walk(e, pilot, words, eta, row, call_rows);
+    drove_steps made = {.is_finite = true};
+    for (size_t first = 0; status == DROVE_OK && made.is_finite && first < n; first += call_rows) {
+        drove_batch batch = {.data = pilot->data, .row = row};
+        for (size_t i = first; i < n && i < first + call_rows; i++)
+            row[batch.n_rows++] = (uint32_t)(i % pilot->data->n_rows);
+        status = drove__engine_linear.steps(e, &live, &batch, (float)eta, &made);
+    }
     drove__engine_linear.destroy(e);
     drove__free(row);
     return status;

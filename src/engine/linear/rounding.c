@@ -3,6 +3,7 @@
 
 #include "base/spec.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,37 +88,27 @@ const drove_rounding_ops *const drove__roundings[] = {&nearest, &mt19937, &xorsh
 
 /* ---- parsing ---- */
 
-static drove_status find(const char *name, const drove_rounding_ops **out)
-{
-    const char *names[MOST_ROUNDINGS];
-    size_t n = 0;
-    for (; drove__roundings[n] != NULL; n++) {
-        names[n] = drove__roundings[n]->name;
-        if (strcmp(names[n], name) != 0) continue;
-        *out = drove__roundings[n];
-        return DROVE_OK;
-    }
-    return drove__fail_unknown("rounding", name, names, n);
-}
-
-static drove_status parse(const drove_spec *spec, drove_rounding *how)
-{
-    how->bits = 512;
-    how->period = 1;
-    DROVE_TRY(find(spec->name, &how->ops));
-    DROVE_TRY(drove__spec_read(spec, how->ops->keys, how));
-    if (how->bits != 256 && how->bits != 512)
-        return drove__fail(DROVE_E_ARG, "shared?bits: expected 256 or 512, found %u",
-                           (unsigned)how->bits);
-    return DROVE_OK;
-}
-
 drove_status drove__rounding_parse(const char *spec, drove_rounding *out)
 {
+    const char *names[MOST_ROUNDINGS];
     drove_spec parts = {0};
-    drove_rounding how = {0};
+    drove_rounding how = {.bits = 512, .period = 1};
+    size_t n = 0;
     drove_status status = drove__spec_parse(spec, &parts);
-    if (status == DROVE_OK) status = parse(&parts, &how);
+    if (status != DROVE_OK) goto fail;
+    for (; how.ops == NULL && drove__roundings[n] != NULL; n++) {
+        names[n] = drove__roundings[n]->name;
+        if (strcmp(names[n], parts.name) == 0) how.ops = drove__roundings[n];
+    }
+    if (how.ops == NULL) {
+        status = drove__fail_unknown("rounding", parts.name, names, n);
+        goto fail;
+    }
+    status = drove__spec_read(&parts, how.ops->keys, &how);
+    if (status == DROVE_OK && how.bits != 256 && how.bits != 512)
+        status = drove__fail(DROVE_E_ARG, "shared?bits: expected 256 or 512, found %u",
+                             (unsigned)how.bits);
+fail:
     drove__spec_fini(&parts);
     if (status != DROVE_OK) return drove__fail_in(status, "--rounding");
     *out = how;
@@ -169,4 +160,25 @@ void drove__rounder_fini(drove_rounder *r)
     free(r->mt);
     r->block = NULL;
     r->mt = NULL;
+}
+
+void drove__factor_make(drove_number d, drove_number m, const double *alpha, size_t n,
+                        drove_rounder *rounder, drovek_factor *out)
+{
+    if (d == DROVE_F32 || m == DROVE_F32) {
+        for (size_t i = 0; i < n; i++) out[i] = (drovek_factor){.f = (float)alpha[i]};
+        return;
+    }
+    const drovek_fraction fraction = drovek_fraction_of(d, m);
+    double room = (double)fraction.sum - (double)n, sum = 0.0;
+    for (size_t i = 0; i < n; i++) sum += fabs(alpha[i]);
+    int shift = fraction.shift;
+    while (shift > 0 && sum * (double)(1 << shift) > room) shift--;
+    double scale = (double)(1 << shift);
+    if (sum > room) scale = room / sum;
+    for (size_t i = 0; i < n; i++) {
+        double a = floor(alpha[i] * scale + drove__rounder_u(rounder));
+        if (!isfinite(sum)) a = 0.0;
+        out[i] = (drovek_factor){.a = (int32_t)a, .shift = shift};
+    }
 }

@@ -398,7 +398,7 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high, uint64_t *n_clamped)
     return v < low ? low : high;
 }
 
-/* One example an update, one output: kernel/linear.h and engine/linear/factor.h in plain C. */
+/* One example an update, one output: kernel/linear.h and engine/linear/rounding.h in plain C. */
 static uint64_t train_integers(const rig *r, integers *f)
 {
     const drove_engine_shared *p = r->shared;

@@ -1,5 +1,4 @@
 /* tests/unit/engine/test_rounding.c - sources of random bits, and the factors of a step. */
-#include "engine/linear/factor.h"
 #include "engine/linear/mt19937.h"
 #include "engine/linear/rounding.h"
 #include "kernel/kernel.h"

@@ -187,7 +187,8 @@ TEST(advice_on_the_first_line)
         fputs("name,qty,price,tax\na,1,2.5,1\nb,2,3.5,2\nc,3,4.5,2\n", file);
         assert_int_equal(fclose(file), 0);
         expect_refusal(&opt, DROVE_E_DATA, "row 1", NULL);
-        assert_int_equal(strstr(drove_error_text(), "'shape?skip_lines=40'") != NULL, n_above == 40);
+        assert_int_equal(strstr(drove_error_text(), "'shape?skip_lines=40'") != NULL,
+                         n_above == 40);
     }
     assert_int_equal(remove("shape"), 0);
 }
