@@ -25,13 +25,6 @@ enum { HAS_AVX_VNNI = 1u << 4 };                   /* CPUID 7.1, EAX */
 enum { HAS_AMX = 1u << 22 | 1u << 24 | 1u << 25 }; /* CPUID 7.0, EDX: bf16, tiles, int8 */
 enum { REQ_XCOMP_PERM = 0x1023 };                  /* arch_prctl: Linux 5.16 and later */
 
-static uint64_t saved_state(void)
-{
-    uint32_t low, high;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (uint64_t)high << 32 | low;
-}
-
 static int has(unsigned reg, unsigned bits)
 {
     return (reg & bits) == bits;
@@ -42,7 +35,9 @@ static void detect_features(void)
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, bit_OSXSAVE | bit_AVX)) return;
     int fma_f16c = has(c, bit_FMA | bit_F16C);
-    uint64_t saved = saved_state();
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    const uint64_t saved = (uint64_t)high << 32 | low;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
     if (!fma_f16c || !has(b, bit_AVX2) || (saved & SAVES_YMM) != SAVES_YMM) return;
     features |= DROVE_CPU_AVX2;

@@ -196,11 +196,12 @@ static drove_status start_unpacking(drove_reader *r, const drove_unpack_ops *unp
     return DROVE_OK;
 }
 
-/* Counts the content of a section; checks its size and, with the last byte, its CRC-32. */
-static drove_status read_section(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
+/* Of a section counts the content, checks its size and, with the last byte, its CRC-32. */
+static drove_status read_bytes(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
 {
     if (r->unpack != NULL) DROVE_TRY(read_packed(r, into, size_bytes, n_read));
     else DROVE_TRY(read_disk(r, into, size_bytes, n_read));
+    if (!r->is_section) return DROVE_OK;
     const size_t n = *n_read;
     if (n > r->section.content_bytes || (n == 0 && r->section.content_bytes > 0)) {
         return drove__fail(DROVE_E_DATA,
@@ -213,13 +214,6 @@ static drove_status read_section(drove_reader *r, void *into, size_t size_bytes,
     if (r->section.content_bytes > 0 || r->section.crc == r->section.want_crc) return DROVE_OK;
     return drove__fail(DROVE_E_DATA, "%s: damaged: expected CRC-32 0x%08x, found 0x%08x", r->path,
                        r->section.want_crc, r->section.crc);
-}
-
-static drove_status read_bytes(drove_reader *r, void *into, size_t size_bytes, size_t *n_read)
-{
-    if (r->is_section) return read_section(r, into, size_bytes, n_read);
-    if (r->unpack != NULL) return read_packed(r, into, size_bytes, n_read);
-    return read_disk(r, into, size_bytes, n_read);
 }
 
 /* size_bytes >= BUFFER_BYTES. */
@@ -377,28 +371,6 @@ static drove_status check_bounds(const drove_reader *r, const drove_section *s)
                        s->is_deflated ? " compressed ones" : "");
 }
 
-static drove_status start_section(drove_reader *r, const drove_section *s)
-{
-    struct stat about;
-    r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
-    if (r->fd < 0 || fstat(r->fd, &about) != 0) return fail_to_open(r->path, errno);
-    r->most_bytes = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
-    size_t size = strlen(r->path) + strlen(s->name) + 2;
-    char *path = malloc(size);
-    if (path == NULL) return drove__fail_nomem(r->path, size);
-    snprintf(path, size, "%s:%s", r->path, s->name);
-    free(r->path);
-    r->path = path;
-    DROVE_TRY(check_bounds(r, s));
-    if (lseek(r->fd, (off_t)s->offset, SEEK_SET) < 0)
-        return drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", r->path);
-    r->most_bytes = r->section.content_bytes = s->size_bytes;
-    r->section.disk_bytes = s->packed_bytes;
-    r->section.want_crc = s->crc;
-    r->is_section = true;
-    return s->is_deflated ? start_unpacking(r, &drove__unpack_deflate) : DROVE_OK;
-}
-
 drove_status drove__reader_open_section(const char *path, const drove_section *section,
                                         drove_reader **out)
 {
@@ -409,14 +381,42 @@ drove_status drove__reader_open_section(const char *path, const drove_section *s
     r->path = strdup(path);
     r->content = malloc(BUFFER_BYTES + 1);
     drove_status status;
-    if (r->path == NULL || r->content == NULL) status = drove__fail_nomem(path, BUFFER_BYTES);
-    else status = start_section(r, section);
-    if (status != DROVE_OK) {
-        drove__reader_close(r);
-        return status;
+    struct stat about;
+    if (r->path == NULL || r->content == NULL) {
+        status = drove__fail_nomem(path, BUFFER_BYTES);
+        goto fail;
     }
+    r->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (r->fd < 0 || fstat(r->fd, &about) != 0) {
+        status = fail_to_open(path, errno);
+        goto fail;
+    }
+    r->most_bytes = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
+    const size_t size = strlen(path) + strlen(section->name) + 2;
+    char *name = malloc(size);
+    if (name == NULL) {
+        status = drove__fail_nomem(path, size);
+        goto fail;
+    }
+    snprintf(name, size, "%s:%s", path, section->name);
+    free(r->path);
+    r->path = name;
+    if ((status = check_bounds(r, section)) != DROVE_OK) goto fail;
+    if (lseek(r->fd, (off_t)section->offset, SEEK_SET) < 0) {
+        status = drove__fail_errno(DROVE_E_IO, errno, "%s: cannot be read", r->path);
+        goto fail;
+    }
+    r->most_bytes = r->section.content_bytes = section->size_bytes;
+    r->section.disk_bytes = section->packed_bytes;
+    r->section.want_crc = section->crc;
+    r->is_section = true;
+    if (section->is_deflated && (status = start_unpacking(r, &drove__unpack_deflate)) != DROVE_OK)
+        goto fail;
     *out = r;
     return DROVE_OK;
+fail:
+    drove__reader_close(r);
+    return status;
 }
 
 void drove__reader_close(drove_reader *r)

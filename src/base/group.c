@@ -45,23 +45,6 @@ static uint64_t number_in(const char *folder, const char *name)
     return is_number ? out : UINT64_MAX;
 }
 
-/* File pages in the group's usage; the system drops them when memory is needed. */
-static uint64_t pages_of_files(const char *folder, bool is_first)
-{
-    char line[128], name[64];
-    uint64_t n, sum = 0;
-    const char *active = is_first ? "total_active_file" : "active_file";
-    const char *inactive = is_first ? "total_inactive_file" : "inactive_file";
-    FILE *f = open_in(folder, "memory.stat");
-    if (f == NULL) return 0;
-    while (fgets(line, sizeof line, f) != NULL) {
-        bool is_line = sscanf(line, "%63s %" SCNu64, name, &n) == 2;
-        if (is_line && (strcmp(name, active) == 0 || strcmp(name, inactive) == 0)) sum += n;
-    }
-    fclose(f);
-    return sum;
-}
-
 /* ---- limits of one folder ---- */
 
 static void limit_memory(const char *folder, bool is_first, drove_group *out)
@@ -71,7 +54,17 @@ static void limit_memory(const char *folder, bool is_first, drove_group *out)
     if (most == UINT64_MAX) return;
     if (most < out->memory_most) out->memory_most = most;
     if (used == UINT64_MAX) return;
-    uint64_t files = pages_of_files(folder, is_first);
+    /* File pages in the group's usage; the system drops them when memory is needed. */
+    char line[128], name[64];
+    uint64_t n, files = 0;
+    const char *active = is_first ? "total_active_file" : "active_file";
+    const char *inactive = is_first ? "total_inactive_file" : "inactive_file";
+    FILE *f = open_in(folder, "memory.stat");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        bool is_line = sscanf(line, "%63s %" SCNu64, name, &n) == 2;
+        if (is_line && (strcmp(name, active) == 0 || strcmp(name, inactive) == 0)) files += n;
+    }
+    if (f != NULL) fclose(f);
     used -= files < used ? files : used;
     uint64_t left = most > used ? most - used : 0;
     if (left < out->memory_left) out->memory_left = left;

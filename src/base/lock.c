@@ -58,19 +58,17 @@ static int wait_for(pthread_mutex_t *lock)
     return result;
 }
 
-static int wait_virtually(pthread_mutex_t *lock)
-{
-    int result;
-    while ((result = pthread_mutex_trylock(lock)) == EBUSY)
-        (void)drove__virtual_wait(lock, UINT64_MAX);
-    drove__virtual_line(lock);
-    return result;
-}
-
 bool drove__lock(pthread_mutex_t *lock)
 {
     bool holder_ended;
-    int result = drove__actor != NULL ? wait_virtually(lock) : wait_for(lock);
+    int result;
+    if (drove__actor == NULL) {
+        result = wait_for(lock);
+    } else {
+        while ((result = pthread_mutex_trylock(lock)) == EBUSY)
+            (void)drove__virtual_wait(lock, UINT64_MAX);
+        drove__virtual_line(lock);
+    }
     bool taken = drove__lock_taken(lock, result, &holder_ended);
     assert(taken);
     (void)taken;

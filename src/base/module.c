@@ -21,14 +21,6 @@
 
 /* ---- finding modules ---- */
 
-/* Also where /proc is hidden. */
-static bool find_program(char into[PATH_MAX])
-{
-    if (realpath("/proc/self/exe", into) != NULL) return true;
-    const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN); /* as given to exec */
-    return name != NULL && realpath(name, into) != NULL;
-}
-
 /* Folder of the program or shared library that this code is part of, without a '/' at the end. */
 static bool find_own_folder(char into[PATH_MAX])
 {
@@ -41,7 +33,13 @@ static bool find_own_folder(char into[PATH_MAX])
     }
     /* the program's own l_name is empty, and its dli_fname is only the name it was called by */
     bool is_program = map == NULL || map->l_name == NULL || map->l_name[0] == '\0';
-    if (is_program ? !find_program(path) : realpath(map->l_name, path) == NULL) return false;
+    const char *name = is_program ? "/proc/self/exe" : map->l_name;
+    bool is_found = realpath(name, path) != NULL;
+    if (!is_found && is_program) { /* where /proc is hidden: as given to exec */
+        name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+        is_found = name != NULL && realpath(name, path) != NULL;
+    }
+    if (!is_found) return false;
     char *slash = strrchr(path, '/');
     if (slash == NULL) return false;
     *slash = '\0';

@@ -211,14 +211,6 @@ static void at_exit(void)
     leave(&before);
 }
 
-static bool is_saved(int pu)
-{
-    for (size_t i = 0; i < held.n_saved; i++) {
-        if (held.saved[i].pu == pu) return true;
-    }
-    return false;
-}
-
 /* Opens a processor's device and appends it to the list; nothing is changed yet. */
 static drove_status save(const char *folder, int pu)
 {
@@ -278,7 +270,9 @@ static drove_status save_and_switch(const char *folder, const int *pu, size_t n_
 {
     size_t first = held.n_saved;
     for (size_t i = 0; i < n_pus; i++) {
-        if (!is_saved(pu[i])) DROVE_TRY(save(folder, pu[i]));
+        size_t k = 0;
+        while (k < held.n_saved && held.saved[k].pu != pu[i]) k++;
+        if (k == held.n_saved) DROVE_TRY(save(folder, pu[i]));
     }
     install_handlers();
     for (size_t i = first; i < held.n_saved; i++) {

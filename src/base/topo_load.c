@@ -115,29 +115,25 @@ static drove_status order_processors(drove_topo *topo)
 
 /* ---- loading ---- */
 
-/* Where /sys is hidden hwloc finds nothing, and says so on the standard error: a machine whose
- * processors are all cores of one node. */
-static drove_status set_plain_machine(hwloc_topology_t hwloc)
-{
-    char text[128];
-    const long n = sysconf(_SC_NPROCESSORS_CONF), pages = sysconf(_SC_PHYS_PAGES);
-    snprintf(text, sizeof text, "numa:1(memory=%llu) core:%ld pu:1",
-             (unsigned long long)(pages > 0 ? pages : 1) *
-                 (unsigned long long)sysconf(_SC_PAGESIZE),
-             n > 0 ? n : 1);
-    if (hwloc_topology_set_synthetic(hwloc, text) == 0 &&
-        hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM) == 0)
-        return DROVE_OK;
-    return drove__fail_errno(DROVE_E_SYSTEM, errno, "topology: %s", text);
-}
-
 static drove_status set_source(hwloc_topology_t hwloc, const char *source)
 {
     static const char synthetic[] = "synthetic:", xml[] = "xml:";
     int result;
-    if (source == NULL && access("/sys/devices/system/cpu/online", R_OK) != 0)
-        return set_plain_machine(hwloc);
-    if (source == NULL) return DROVE_OK;
+    if (source == NULL) {
+        if (access("/sys/devices/system/cpu/online", R_OK) == 0) return DROVE_OK;
+        /* Where /sys is hidden hwloc finds nothing, and says so on the standard error: a machine
+         * whose processors are all cores of one node. */
+        char text[128];
+        const long n = sysconf(_SC_NPROCESSORS_CONF), pages = sysconf(_SC_PHYS_PAGES);
+        snprintf(text, sizeof text, "numa:1(memory=%llu) core:%ld pu:1",
+                 (unsigned long long)(pages > 0 ? pages : 1) *
+                     (unsigned long long)sysconf(_SC_PAGESIZE),
+                 n > 0 ? n : 1);
+        if (hwloc_topology_set_synthetic(hwloc, text) == 0 &&
+            hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM) == 0)
+            return DROVE_OK;
+        return drove__fail_errno(DROVE_E_SYSTEM, errno, "topology: %s", text);
+    }
     if (strncmp(source, synthetic, sizeof synthetic - 1) == 0) {
         result = hwloc_topology_set_synthetic(hwloc, source + sizeof synthetic - 1);
     } else if (strncmp(source, xml, sizeof xml - 1) == 0) {

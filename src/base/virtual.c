@@ -435,25 +435,20 @@ bool drove__virtual_wait(const void *word, uint64_t until_ns)
     return me->is_woken;
 }
 
-static drove_actor *first_sleeper(drove_virtual *v, const void *word)
-{
-    drove_actor *first = NULL;
-    for (unsigned i = 0; i < v->n; i++) {
-        drove_actor *a = &v->actor[i];
-        if (a->state != ACTOR_WAITING || a->word != word) continue;
-        if (first == NULL || a->turn < first->turn) first = a;
-    }
-    return first;
-}
-
 void drove__virtual_wake(const void *word, unsigned most)
 {
     drove_virtual *v = drove__actor->of;
-    drove_actor *a;
     pthread_mutex_lock(&v->lock);
-    for (; most > 0 && (a = first_sleeper(v, word)) != NULL; most--) {
-        a->is_woken = true;
-        queue_up(v, a, ACTOR_READY, v->now_ns + a->costs.hand_over_ns);
+    for (; most > 0; most--) {
+        drove_actor *first = NULL; /* of those that sleep on the word */
+        for (unsigned i = 0; i < v->n; i++) {
+            drove_actor *a = &v->actor[i];
+            if (a->state != ACTOR_WAITING || a->word != word) continue;
+            if (first == NULL || a->turn < first->turn) first = a;
+        }
+        if (first == NULL) break;
+        first->is_woken = true;
+        queue_up(v, first, ACTOR_READY, v->now_ns + first->costs.hand_over_ns);
     }
     pthread_mutex_unlock(&v->lock);
 }

@@ -80,12 +80,6 @@ static bool is_special_file(const char *path)
     return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 /* The folder of the file, to be freed; NULL: no memory. */
 static char *folder_of(const char *path)
 {
@@ -298,7 +292,9 @@ static drove_status open_target(drove_writer *w)
         if (w->fd >= 0) return DROVE_OK;
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be opened", w->path);
     }
-    int error = w->path[0] == '\0' ? ENOENT : is_folder(w->path) ? EISDIR : 0;
+    struct stat about;
+    const bool is_folder = stat(w->path, &about) == 0 && S_ISDIR(about.st_mode);
+    int error = w->path[0] == '\0' ? ENOENT : is_folder ? EISDIR : 0;
     if (error != 0)
         return drove__fail_errno(drove__open_status(error), error, "%s: cannot be created",
                                  w->path);

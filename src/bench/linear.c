@@ -24,26 +24,6 @@ void drove__linear_bench_fini(drove_linear_bench *b)
     drove__measure_data_destroy(b->data);
 }
 
-/* Examples for this case, those in hand if they will do. */
-static drove_status take_data(drove_linear_bench *b, const drove_precision *precision,
-                              const drove_linear_case *c)
-{
-    drove_measure_shape shape = {.number = precision->data,
-                                 .index_bits = precision->index_bits,
-                                 .n_features = c->n_features,
-                                 .density = b->density,
-                                 .n_bytes = c->n_bytes,
-                                 .seed = 1};
-    if (b->data != NULL && shape.number == b->shape.number &&
-        shape.index_bits == b->shape.index_bits && shape.n_features == b->shape.n_features &&
-        shape.n_bytes == b->shape.n_bytes)
-        return DROVE_OK;
-    drove__measure_data_destroy(b->data);
-    b->data = NULL;
-    b->shape = shape;
-    return drove__measure_data_create(&shape, &b->data);
-}
-
 static const char shared_model[] = "hogwild";
 
 static const char *strategy_of(const drove_linear_case *c)
@@ -71,7 +51,22 @@ drove_status drove__linear_bench_run(drove_linear_bench *b, const drove_linear_c
     status = drove__precision_resolve(c->signature, c->is_sparse, &precision);
     if (status != DROVE_OK) goto fail;
     job.precision = precision.text;
-    if ((status = take_data(b, &precision, c)) != DROVE_OK) goto fail;
+
+    /* Examples for this case, those in hand if they will do. */
+    drove_measure_shape shape = {.number = precision.data,
+                                 .index_bits = precision.index_bits,
+                                 .n_features = c->n_features,
+                                 .density = b->density,
+                                 .n_bytes = c->n_bytes,
+                                 .seed = 1};
+    if (b->data == NULL || shape.number != b->shape.number ||
+        shape.index_bits != b->shape.index_bits || shape.n_features != b->shape.n_features ||
+        shape.n_bytes != b->shape.n_bytes) {
+        drove__measure_data_destroy(b->data);
+        b->data = NULL;
+        b->shape = shape;
+        if ((status = drove__measure_data_create(&shape, &b->data)) != DROVE_OK) goto fail;
+    }
     status = drove__measure(b->data, &job, out);
 
 fail:

@@ -157,27 +157,6 @@ static bool finish(drove_coord_member *m, const drove_coord_message *message, ui
     return true;
 }
 
-/* Algorithm 2, lines 1 to 5: the worker's b for what it will be given next. */
-static void adapt(drove_coord *c, unsigned worker)
-{
-    drove_coord_member *m = &c->member[worker];
-    drove_policy_view view = {.alpha = c->opt.alpha,
-                              .u = c->u[worker],
-                              .min_u = INFINITY,
-                              .max_u = -INFINITY,
-                              .batch = m->batch,
-                              .most = m->is.most};
-    for (unsigned w = 0; w < c->opt.n_workers; w++) {
-        if (w == worker || c->is_lost[w]) continue;
-        view.n_others++;
-        view.min_u = fmin(view.min_u, c->u[w]);
-        view.max_u = fmax(view.max_u, c->u[w]);
-    }
-    if (c->opt.utilisation > 0.0) m->least = drove__sizes_least(&m->sizes, c->opt.utilisation);
-    view.least = m->least;
-    m->batch = c->opt.policy->next(&view);
-}
-
 /* Counts what an assignment brought; false: it had been taken away. */
 static bool count(drove_coord *c, const drove_coord_message *message, uint64_t now_ns)
 {
@@ -190,7 +169,23 @@ static bool count(drove_coord *c, const drove_coord_message *message, uint64_t n
     m->n_updates += message->n_updates;
     c->n_updates += message->n_updates;
     c->u[message->worker] = m->u_restored + m->is.survival * (double)m->n_updates;
-    adapt(c, message->worker);
+
+    /* Algorithm 2, lines 1 to 5: the worker's b for what it will be given next. */
+    drove_policy_view view = {.alpha = c->opt.alpha,
+                              .u = c->u[message->worker],
+                              .min_u = INFINITY,
+                              .max_u = -INFINITY,
+                              .batch = m->batch,
+                              .most = m->is.most};
+    for (unsigned w = 0; w < c->opt.n_workers; w++) {
+        if (w == message->worker || c->is_lost[w]) continue;
+        view.n_others++;
+        view.min_u = fmin(view.min_u, c->u[w]);
+        view.max_u = fmax(view.max_u, c->u[w]);
+    }
+    if (c->opt.utilisation > 0.0) m->least = drove__sizes_least(&m->sizes, c->opt.utilisation);
+    view.least = m->least;
+    m->batch = c->opt.policy->next(&view);
     return true;
 }
 

@@ -125,18 +125,6 @@ static void answer(void *context, unsigned worker, drove_question *question)
 
 /* ---- a worker ---- */
 
-static drove_question make_question(const requested *r, const seat *me)
-{
-    drove_question q = {{0}};
-    q.word[WORD_STRETCH] = r->stretch;
-    if (atomic_load(&r->is_halted)) q.word[WORD_VERB] |= ASK_HALTS;
-    if (!me->has_report) return q;
-    q.word[WORD_VERB] |= ASK_REPORTS;
-    q.word[WORD_ID] = me->id;
-    q.word[WORD_UPDATES] = me->n_updates;
-    return q;
-}
-
 /* False: no assignment that this worker can compute. */
 static bool take_assignment(drove_source *s, unsigned worker, const drove_question *q)
 {
@@ -165,7 +153,14 @@ static bool fetch(drove_source *s, unsigned worker, bool waits)
     seat *me = &r->seat[worker];
     uint64_t wait_ns = FIRST_WAIT_NS;
     while (!me->is_parked) {
-        drove_question q = make_question(r, me);
+        drove_question q = {{0}};
+        q.word[WORD_STRETCH] = r->stretch;
+        if (atomic_load(&r->is_halted)) q.word[WORD_VERB] |= ASK_HALTS;
+        if (me->has_report) {
+            q.word[WORD_VERB] |= ASK_REPORTS;
+            q.word[WORD_ID] = me->id;
+            q.word[WORD_UPDATES] = me->n_updates;
+        }
         bool is_answered = r->sync->ops->replicas->ask(r->sync, worker, &q) == DROVE_OK;
         if (is_answered && q.word[WORD_VERB] == ANSWER_LATER) {
             if (!waits) return false;

@@ -48,24 +48,18 @@ static drove_status open_new(module *m)
     return DROVE_OK;
 }
 
-/* The module's row, opened; NULL: there is no room for another. */
-static const module *take(const char *name)
-{
-    for (size_t i = 0; i < n_known; i++) {
-        if (strcmp(known[i].name, name) == 0) return &known[i];
-    }
-    if (n_known == MOST_MODULES || strlen(name) >= NAME_SIZE) return NULL;
-    module *m = &known[n_known++];
-    memcpy(m->name, name, strlen(name) + 1);
-    m->status = open_new(m);
-    if (m->status != DROVE_OK) drove__error_copy(m->why);
-    return m;
-}
-
 drove_status drove__module_open(const char *name, const drove_accel_ops **out)
 {
+    module *m = NULL;
     pthread_mutex_lock(&lock);
-    const module *m = take(name);
+    for (size_t i = 0; i < n_known && m == NULL; i++)
+        if (strcmp(known[i].name, name) == 0) m = &known[i];
+    if (m == NULL && n_known < MOST_MODULES && strlen(name) < NAME_SIZE) {
+        m = &known[n_known++];
+        memcpy(m->name, name, strlen(name) + 1);
+        m->status = open_new(m);
+        if (m->status != DROVE_OK) drove__error_copy(m->why);
+    }
     pthread_mutex_unlock(&lock);
     if (m == NULL) return drove__fail(DROVE_E_NOMEM, "%s: too many modules", name);
     /* a row does not change after it was made, and the lock orders that before this */

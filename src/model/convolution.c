@@ -209,19 +209,6 @@ fail:
 
 /* ---- passes ---- */
 
-/* The next pass also does the work of the max pooling that alone reads the output, if it can. */
-static void pool_output(const drove_call *c, drovek_conv *conv, drovek_pool *p)
-{
-    drove_layer_integers *layer = c->pass->integers->layer;
-    const size_t reader = layer[c->index].pooled_by;
-    uint8_t *place;
-    if (reader == 0 || !drovek_conv_can_pool(conv)) return;
-    drove__max_pool_of(c->pass, reader, p, &place);
-    drovek_conv_pool(conv, p, c->pass->out[reader], place);
-    layer[reader].is_made = true;
-    layer[c->index].takes_pooled = drovek_conv_can_take_pooled(conv, p);
-}
-
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
@@ -230,25 +217,23 @@ static void forward(const drove_call *c)
     if (c->last_row == c->first_row) return;
     drovek_pool pool;
     if (c->integers != NULL) {
-        drovek_conv_take(v->conv[c->part], c->integers->x, c->integers->w, NULL);
-        pool_output(c, v->conv[c->part], &pool);
+        drovek_conv *conv = v->conv[c->part];
+        drovek_conv_take(conv, c->integers->x, c->integers->w, NULL);
+        /* The pass also does the work of the max pooling that alone reads the output, if it can. */
+        drove_layer_integers *layer = c->pass->integers->layer;
+        const size_t reader = layer[c->index].pooled_by;
+        if (reader != 0 && drovek_conv_can_pool(conv)) {
+            uint8_t *place;
+            drove__max_pool_of(c->pass, reader, &pool, &place);
+            drovek_conv_pool(conv, &pool, c->pass->out[reader], place);
+            layer[reader].is_made = true;
+            layer[c->index].takes_pooled = drovek_conv_can_take_pooled(conv, &pool);
+        }
     }
     drovek_conv_forward(v->conv[c->part], c->bottom[0].x + c->first_row * l->n_in,
                         c->theta + l->w_offset, b, c->y + c->first_row * l->n_out,
                         c->last_row - c->first_row);
     if (c->integers != NULL) c->integers->largest = drovek_conv_largest(v->conv[c->part]);
-}
-
-/* The derivatives behind the max pooling that alone reads the output, which is linear, for those at
- * the output; db[o] = their sum. */
-static void take_pooled(const drove_call *c, drovek_pool *p, float *db)
-{
-    const size_t reader = c->integers->pooled_by;
-    const drovek_planes *dy = c->pass->integers->layer[reader].dy;
-    uint8_t *place;
-    drove__max_pool_of(c->pass, reader, p, &place);
-    c->k->planes->back(dy, dy, c->n_rows * p->oh * p->ow, p->c, false, db);
-    drovek_conv_take_pooled(((const convolution *)c->own)->conv[c->part], p, dy, place);
 }
 
 /* dy becomes the derivative before the activation; db[o] the sum of this part's rows. */
@@ -285,9 +270,17 @@ static void backward(const drove_call *c)
     float *dw = c->part == 0 ? c->grad + l->w_offset : v->dw + (c->part - 1) * v->w_step;
     float *dy = c->dy + c->first_row * l->n_out;
     drovek_pool pool;
-    if (c->integers != NULL && c->integers->takes_pooled)
-        take_pooled(c, &pool, v->db + c->part * v->b_step);
-    else activation_gradient(c, v->db + c->part * v->b_step);
+    float *db = v->db + c->part * v->b_step;
+    if (c->integers != NULL && c->integers->takes_pooled) {
+        /* The derivatives behind the max pooling that alone reads the output, which is linear, for
+         * those at the output; db[o] = their sum. */
+        const size_t reader = c->integers->pooled_by;
+        const drovek_planes *behind = c->pass->integers->layer[reader].dy;
+        uint8_t *place;
+        drove__max_pool_of(c->pass, reader, &pool, &place);
+        c->k->planes->back(behind, behind, c->n_rows * pool.oh * pool.ow, pool.c, false, db);
+        drovek_conv_take_pooled(v->conv[c->part], &pool, behind, place);
+    } else activation_gradient(c, db);
     if (c->bottom[0].dx != NULL && n_rows > 0) {
         drovek_conv_data(v->conv[c->part], dy, c->theta + l->w_offset,
                          c->bottom[0].dx + c->first_row * l->n_in, n_rows, c->bottom[0].adds);

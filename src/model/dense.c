@@ -183,20 +183,6 @@ static void step_row(const drove_layer *l, const drovek_table *k, float *w, cons
     }
 }
 
-/* dw[n_in][n_out] = x^T d for a few dense examples. */
-static void few_rows_gradient(const drove_layer *l, const drovek_table *k, const drove_input *in,
-                              const float *d, float *dw)
-{
-    if (l->n_out == 1) {
-        k->outer_f32(dw, d, in->dense, 1, l->n_in);
-    } else {
-        k->outer_f32(dw, in->dense, d, l->n_in, l->n_out);
-    }
-    for (size_t i = 1; i < in->n_rows; i++) {
-        step_row(l, k, dw, in->dense + i * l->n_in, d + i * l->n_out, -1.0f);
-    }
-}
-
 /* dw[n_in][n_out] = x^T d for sparse x.  spans_wanted: rows that no example names stay as is. */
 static void sparse_gradient(const drove_layer *l, const drovek_table *k, const drove_input *in,
                             const float *d, float *dw, bool spans_wanted)
@@ -262,8 +248,8 @@ static void gradient_in_pieces(const drove_call *c, const drove_taker *t, rows_g
     }
 }
 
-/* Dense examples.  What is rounded is taken layer by layer in any case: so random bits come in the
- * order that products of integers kept as bytes have. */
+/* dw[n_in][n_out] = x^T d for dense examples.  What is rounded is taken layer by layer in any
+ * case: so random bits come in the order that products of integers kept as bytes have. */
 static void floats_gradient(const drove_call *c, const drove_input *in, float *dw)
 {
     const drove_layer *l = c->layer;
@@ -272,8 +258,12 @@ static void floats_gradient(const drove_call *c, const drove_input *in, float *d
     if (t != NULL && c->words != NULL &&
         t->words_product(t->context, c->index, in->dense, c->dy, in->n_rows))
         return;
-    if (is_few) few_rows_gradient(l, c->k, in, c->dy, dw);
-    else if (t != NULL) gradient_in_pieces(c, t, rows_of_floats);
+    if (is_few) {
+        if (l->n_out == 1) c->k->outer_f32(dw, c->dy, in->dense, 1, l->n_in);
+        else c->k->outer_f32(dw, in->dense, c->dy, l->n_in, l->n_out);
+        for (size_t i = 1; i < in->n_rows; i++)
+            step_row(l, c->k, dw, in->dense + i * l->n_in, c->dy + i * l->n_out, -1.0f);
+    } else if (t != NULL) gradient_in_pieces(c, t, rows_of_floats);
     else rows_of_floats(c, 0, l->n_in, dw);
 }
 

@@ -8,21 +8,6 @@ static size_t at_least_1(size_t n)
     return n > 0 ? n : 1;
 }
 
-static drovek_window whole_window(const drove_layer_options *o, drove_shape in)
-{
-    const drovek_window *w = &o->window;
-    if (o->is_global)
-        return (drovek_window){.kh = in.h, .kw = in.w, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
-    return (drovek_window){.kh = at_least_1(w->kh),
-                           .kw = at_least_1(w->kw),
-                           .sh = at_least_1(w->sh),
-                           .sw = at_least_1(w->sw),
-                           .ph = w->ph,
-                           .pw = w->pw,
-                           .dh = at_least_1(w->dh),
-                           .dw = at_least_1(w->dw)};
-}
-
 /* k <= n + 2 p, p < k */
 static size_t n_windows(size_t n, size_t k, size_t s, size_t p, bool rounds_up)
 {
@@ -34,8 +19,18 @@ static size_t n_windows(size_t n, size_t k, size_t s, size_t p, bool rounds_up)
 drove_status drove__pooling_shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
                                   size_t n_outputs)
 {
-    const drovek_window w = whole_window(&l->opt, bottom[0]);
     const drove_shape in = bottom[0];
+    const drovek_window *said = &l->opt.window;
+    const drovek_window whole = {.kh = in.h, .kw = in.w, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
+    const drovek_window own = {.kh = at_least_1(said->kh),
+                               .kw = at_least_1(said->kw),
+                               .sh = at_least_1(said->sh),
+                               .sw = at_least_1(said->sw),
+                               .ph = said->ph,
+                               .pw = said->pw,
+                               .dh = at_least_1(said->dh),
+                               .dw = at_least_1(said->dw)};
+    const drovek_window w = l->opt.is_global ? whole : own;
     (void)n_bottoms, (void)n_outputs;
     if (w.dh != 1 || w.dw != 1)
         return drove__fail(DROVE_E_ARG, "expected pooling without dilation, found %zu x %zu", w.dh,

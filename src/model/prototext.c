@@ -177,17 +177,6 @@ static drove_status parse_value(scanner *s, uint32_t parent, const char *name, i
     return DROVE_OK;
 }
 
-static drove_status parse_list(scanner *s, uint32_t parent, const char *name, int depth)
-{
-    DROVE_TRY(scan(s)); /* skips [ */
-    while (!at_sign(s, ']')) {
-        DROVE_TRY(parse_value(s, parent, name, depth));
-        if (at_sign(s, ',')) DROVE_TRY(scan(s));
-        else if (!at_sign(s, ']')) return unexpected(s, ", or ]");
-    }
-    return scan(s);
-}
-
 /* Parses fields up to close (0: the end of the text) and skips it. */
 static drove_status parse_fields(scanner *s, uint32_t parent, char close, int depth)
 {
@@ -198,8 +187,17 @@ static drove_status parse_fields(scanner *s, uint32_t parent, char close, int de
         bool has_colon = at_sign(s, ':');
         if (has_colon) DROVE_TRY(scan(s));
         else if (!at_sign(s, '{') && !at_sign(s, '<')) return unexpected(s, ": or {");
-        if (at_sign(s, '[')) DROVE_TRY(parse_list(s, parent, name, depth));
-        else DROVE_TRY(parse_value(s, parent, name, depth));
+        if (at_sign(s, '[')) {
+            DROVE_TRY(scan(s));
+            while (!at_sign(s, ']')) {
+                DROVE_TRY(parse_value(s, parent, name, depth));
+                if (at_sign(s, ',')) DROVE_TRY(scan(s));
+                else if (!at_sign(s, ']')) return unexpected(s, ", or ]");
+            }
+            DROVE_TRY(scan(s));
+        } else {
+            DROVE_TRY(parse_value(s, parent, name, depth));
+        }
         if (at_sign(s, ';') || at_sign(s, ',')) DROVE_TRY(scan(s));
     }
     return close != 0 ? scan(s) : DROVE_OK;

@@ -399,10 +399,13 @@ double drove__optim_take(const float *vector, size_t offset, size_t length, cons
     return taken_ns;
 }
 
-/* On a virtual clock. */
-static void spend(const drove_optim *optim, const drove_step *step, size_t offset, size_t length,
-                  const float *in, const float *out)
+void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
+                        uint64_t t, size_t offset, size_t length, const float *in, float *out)
 {
+    drove__optim_apply_at_once(optim, step, staleness, t, offset, length, in, out);
+    if (!drove__is_modelled()) return;
+
+    /* On a virtual clock it takes time. */
     const drove_span *span = in == out ? step->span : NULL; /* another vector is written whole */
     double taken_ns = 0.0;
     for (size_t base = 0; base < optim->n_vector; base += optim->n) {
@@ -413,11 +416,4 @@ static void spend(const drove_optim *optim, const drove_step *step, size_t offse
     for (size_t i = 0; span != NULL && i < step->n_spans; i++)
         n += cut(&span[i], offset, offset + length).length;
     drove__spend_update(n * (optim->n_vector / optim->n), taken_ns);
-}
-
-void drove__optim_apply(const drove_optim *optim, const drove_step *step, uint64_t staleness,
-                        uint64_t t, size_t offset, size_t length, const float *in, float *out)
-{
-    drove__optim_apply_at_once(optim, step, staleness, t, offset, length, in, out);
-    if (drove__is_modelled()) spend(optim, step, offset, length, in, out);
 }

@@ -153,32 +153,6 @@ static unsigned workers_of(const drove_plan *p, const drove_workers_entry *e)
     return e->is_device || !is_each ? 1 : e->n_threads;
 }
 
-static drove_status plan_entry(drove_plan *p, const drove_machine *m, const drove_workers_entry *e,
-                               unsigned first)
-{
-    unsigned n = workers_of(p, e), n_cores = e->n_threads / n;
-    bool is_group = p->source->counts_rows;
-    for (unsigned i = 0; i < n; i++) {
-        drove_plan_worker *w = &p->worker[first + i];
-        DROVE_TRY(give_cores(w, n_cores));
-        for (unsigned k = 0; k < n_cores; k++) {
-            int pu = e->pu[i * n_cores + k];
-            if (pu >= 0 && m->topo != NULL) (void)drove__topo_find(m->topo, pu, &w->core[k]);
-        }
-        snprintf(w->name, sizeof w->name, "%s", e->name);
-        if (e->is_threads && !is_group) snprintf(w->name, sizeof w->name, "thread:%u", first + i);
-        w->device = e->is_device ? &e->spec : NULL;
-        w->group = p->n_groups;
-        if (!is_group) p->n_groups++;
-        w->batch = e->batch;
-        w->least = e->least;
-        w->most = e->most;
-        w->timeout_s = e->timeout_s;
-    }
-    if (is_group) p->n_groups++;
-    return DROVE_OK;
-}
-
 /* The workers of the list, from p->worker[first] on, in a plan that has room for them. */
 static drove_status plan_list(drove_plan *p, const drove_machine *m, unsigned first)
 {
@@ -191,8 +165,28 @@ static drove_status plan_list(drove_plan *p, const drove_machine *m, unsigned fi
                                "coordinator reads: --strategy %s gives every worker --batch "
                                "examples",
                                e->name, p->spec);
-        DROVE_TRY(plan_entry(p, m, e, first));
-        first += workers_of(p, e);
+        const unsigned n = workers_of(p, e), n_cores = e->n_threads / n;
+        const bool is_group = p->source->counts_rows;
+        for (unsigned k = 0; k < n; k++) {
+            drove_plan_worker *w = &p->worker[first + k];
+            DROVE_TRY(give_cores(w, n_cores));
+            for (unsigned c = 0; c < n_cores; c++) {
+                int pu = e->pu[k * n_cores + c];
+                if (pu >= 0 && m->topo != NULL) (void)drove__topo_find(m->topo, pu, &w->core[c]);
+            }
+            snprintf(w->name, sizeof w->name, "%s", e->name);
+            if (e->is_threads && !is_group)
+                snprintf(w->name, sizeof w->name, "thread:%u", first + k);
+            w->device = e->is_device ? &e->spec : NULL;
+            w->group = p->n_groups;
+            if (!is_group) p->n_groups++;
+            w->batch = e->batch;
+            w->least = e->least;
+            w->most = e->most;
+            w->timeout_s = e->timeout_s;
+        }
+        if (is_group) p->n_groups++;
+        first += n;
     }
     return DROVE_OK;
 }

@@ -47,22 +47,6 @@ static drove_status fail_cell(const drove_frame_column *column, size_t row, cons
                        column->name, row + 1, found);
 }
 
-/* x[n_rows][n_columns] */
-static drove_status fill_numbers(const drove_frame *frame, double *x)
-{
-    for (size_t k = 0; k < frame->n_columns; k++) {
-        const drove_frame_column *column = &frame->column[k];
-        if (drove__frame_is_text(column)) return fail_cell(column, 0, "a column of texts");
-        if (column->type == DROVE_FRAME_DATE) return fail_cell(column, 0, "a column of dates");
-        for (size_t row = 0; row < frame->n_rows; row++) {
-            const double value = drove__frame_number(column, row);
-            if (isnan(value)) return fail_cell(column, row, "a missing cell");
-            x[row * frame->n_columns + k] = value;
-        }
-    }
-    return DROVE_OK;
-}
-
 /* A model of rows of numbers: the columns are its features, in their order. */
 static drove_status predict_numbers(const prediction_stream *s, const drove_frame *frame,
                                     double **into, size_t *n_rows)
@@ -77,7 +61,20 @@ static drove_status predict_numbers(const prediction_stream *s, const drove_fram
     if (x == NULL) return drove__fail_nomem("rows", frame->n_rows * n * sizeof *x);
     const drove_matrix matrix = drove_matrix_dense(x, DROVE_TYPE_F64, frame->n_rows, n);
     drove_status status;
-    if ((status = fill_numbers(frame, x)) != DROVE_OK) goto fail;
+    for (size_t k = 0; k < n; k++) {
+        const drove_frame_column *column = &frame->column[k];
+        const bool is_text = drove__frame_is_text(column);
+        if (is_text || column->type == DROVE_FRAME_DATE) {
+            status = fail_cell(column, 0, is_text ? "a column of texts" : "a column of dates");
+            goto fail;
+        }
+        for (size_t row = 0; row < frame->n_rows; row++) {
+            x[row * n + k] = drove__frame_number(column, row);
+            if (!isnan(x[row * n + k])) continue;
+            status = fail_cell(column, row, "a missing cell");
+            goto fail;
+        }
+    }
     if ((status = drove_arrays_create(&arrays)) != DROVE_OK) goto fail;
     if ((status = drove_arrays_set_dense(arrays, &matrix)) != DROVE_OK) goto fail;
     status =

@@ -67,22 +67,6 @@ drove_status drove__infer_reserve(drove_infer_text *text, size_t n_bytes)
 
 /* ---- one thread ---- */
 
-static drove_status thread_init(infer_thread *m, const drove_infer *what)
-{
-    const drove_engine_options opt = {.model = what->model,
-                                      .kernels = what->kernels,
-                                      .data = what->data,
-                                      .max_rows = what->chunk_rows,
-                                      .rows = what->usual_rows,
-                                      .infers_only = true};
-    const size_t n = what->chunk_rows;
-    m->row = drove__alloc(n, sizeof *m->row);
-    m->prob = drove__alloc(n * what->model->n_outputs, sizeof *m->prob);
-    if (m->row == NULL || m->prob == NULL)
-        return drove__fail_nomem("predictions", n * what->model->n_outputs * sizeof(float));
-    return drove__engine_host.create(&opt, &m->engine);
-}
-
 static drove_status make_chunk(inference *c, infer_thread *m, size_t number,
                                drove_infer_chunk *chunk)
 {
@@ -143,7 +127,19 @@ static void *thread_main(void *argument)
     infer_thread m = {0};
     bool is_well = true;
     drovek_thread_init();
-    drove_status status = thread_init(&m, c->what);
+    const drove_infer *what = c->what;
+    const drove_engine_options opt = {.model = what->model,
+                                      .kernels = what->kernels,
+                                      .data = what->data,
+                                      .max_rows = what->chunk_rows,
+                                      .rows = what->usual_rows,
+                                      .infers_only = true};
+    const size_t n_probs = what->chunk_rows * what->model->n_outputs;
+    m.row = drove__alloc(what->chunk_rows, sizeof *m.row);
+    m.prob = drove__alloc(n_probs, sizeof *m.prob);
+    drove_status status = m.row != NULL && m.prob != NULL
+                              ? drove__engine_host.create(&opt, &m.engine)
+                              : drove__fail_nomem("predictions", n_probs * sizeof *m.prob);
     if (status != DROVE_OK) is_well = hand_over(c, 0, status, NULL);
     while (is_well) {
         drove_infer_chunk chunk;

@@ -138,23 +138,6 @@ static drove_status columns_of(drove_engine *e, size_t layer, const conv *v, siz
     return drove__accel_job(e, &job);
 }
 
-static drove_status forward_by_columns(drove_engine *e, size_t layer, const conv *v)
-{
-    const drove_layer *y = v->y;
-    size_t n_rows = e->present->n_rows;
-    drove_accel_view w = drove__params_w(e, e->params.theta, layer), out = drove__accel_y(e, layer);
-    for (size_t first = 0, n; first < n_rows; first += n) {
-        matrix cols;
-        n = least(v->chunk, n_rows - first);
-        DROVE_TRY(columns_of(e, layer, v, first, n, &cols));
-        DROVE_ACCEL_TRY(e, e->ops->gemm_batch(e->work, false, false, n * v->places, v->o, v->k,
-                                              1.0f, cols.at, cols.ld, cols.stride, w, v->o,
-                                              v->k * v->o, 0.0f, moved(out, first * y->n_out),
-                                              y->out.c, v->o, v->groups));
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__accel_conv_forward(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
@@ -163,7 +146,16 @@ drove_status drove__accel_conv_forward(drove_engine *e, size_t layer)
     bool done;
     DROVE_TRY(by_weights(e, layer, &v, DROVE_ACCEL_CONV_FORWARD, drove__accel_x(e, layer, 0),
                          drove__accel_y(e, layer), false, &done));
-    if (!done) DROVE_TRY(forward_by_columns(e, layer, &v));
+    drove_accel_view w = drove__params_w(e, e->params.theta, layer), out = drove__accel_y(e, layer);
+    for (size_t first = 0, n; !done && first < n_rows; first += n) {
+        matrix cols;
+        n = least(v.chunk, n_rows - first);
+        DROVE_TRY(columns_of(e, layer, &v, first, n, &cols));
+        DROVE_ACCEL_TRY(e,
+                        e->ops->gemm_batch(e->work, false, false, n * v.places, v.o, v.k, 1.0f,
+                                           cols.at, cols.ld, cols.stride, w, v.o, v.k * v.o, 0.0f,
+                                           moved(out, first * y->n_out), y->out.c, v.o, v.groups));
+    }
     return drove__accel_finish_forward(e, layer, n_rows * v.places, y->out.c);
 }
 
@@ -192,29 +184,6 @@ static drove_status sum_weights(drove_engine *e, const conv *v, const matrix *co
                                             moved(dy, from * o), o, 1.0f, dw, v->o));
 }
 
-static drove_status weights_by_columns(drove_engine *e, size_t layer, const conv *v)
-{
-    const drove_layer *y = v->y;
-    size_t n_rows = e->present->n_rows;
-    drove_accel_view dy = drove__accel_dy(e, layer), dw = drove__params_w(e, e->params.grad, layer);
-    drove_accel_view sums = dw;
-    if (v->n_parts > 1) {
-        size_t columns = v->is_plain ? 0 : v->chunk * v->places * v->k;
-        sums = drove__accel_view(e->pass.scratch, drove__pad_floats(columns));
-    }
-    for (size_t first = 0, n; first < n_rows; first += n) {
-        matrix cols;
-        n = least(v->chunk, n_rows - first);
-        DROVE_TRY(columns_of(e, layer, v, first, n, &cols));
-        DROVE_TRY(
-            sum_weights(e, v, &cols, moved(dy, first * y->n_out), n * v->places, first > 0, sums));
-    }
-    if (v->n_parts == 1) return DROVE_OK;
-    drove_accel_job fold = {DROVE_JOB_fold, {sums, dw}, drove__accel_vector(y->n_w)};
-    fold.k.o = (unsigned)v->n_parts;
-    return drove__accel_job(e, &fold);
-}
-
 drove_status drove__accel_conv_weights(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
@@ -225,48 +194,53 @@ drove_status drove__accel_conv_weights(drove_engine *e, size_t layer)
     if (by_library(e, layer, DROVE_ACCEL_CONV_WEIGHTS))
         DROVE_TRY(run_library(e, layer, DROVE_ACCEL_CONV_WEIGHTS, drove__accel_x(e, layer, 0),
                               drove__accel_dy(e, layer), false, &done));
-    if (!done) return weights_by_columns(e, layer, &v);
-    return turn(e, &v, v.o, v.k, drove__accel_view(e->pass.scratch, 0),
-                drove__params_w(e, e->params.grad, layer));
-}
-
-static drove_status data_by_columns(drove_engine *e, size_t layer, unsigned i, const conv *v)
-{
-    const drove_layer *y = v->y;
-    size_t n_rows = e->present->n_rows;
-    drove_accel_view w = drove__params_w(e, e->params.theta, layer),
-                     dx = drove__accel_dx(e, layer, i);
-    drove_accel_view dy = drove__accel_dy(e, layer);
-    for (size_t first = 0, n; first < n_rows; first += n) {
-        n = least(v->chunk, n_rows - first);
-        size_t rows = n * v->places;
-        drove_accel_view part = moved(dx, first * y->n_in);
-        matrix to = {drove__accel_view(e->pass.scratch, 0), v->k, rows * v->k};
-        if (v->is_plain) to = (matrix){part, y->in.c, v->k};
-        float beta = v->is_plain && y->adds[i] ? 1.0f : 0.0f;
-        DROVE_ACCEL_TRY(e,
-                        e->ops->gemm_batch(e->work, false, true, rows, v->k, v->o, 1.0f,
-                                           moved(dy, first * y->n_out), y->out.c, v->o, w, v->o,
-                                           v->k * v->o, beta, to.at, to.ld, to.stride, v->groups));
-        if (!v->is_plain) {
-            drove_accel_view columns = drove__accel_view(e->pass.scratch, 0);
-            drove_accel_job job = {DROVE_JOB_col2im, {columns, part}, drove__accel_numbers(v->y)};
-            job.k.rows = (unsigned)(n * v->y->in.h * v->y->in.w);
-            job.k.cols = (unsigned)v->y->in.c;
-            job.k.o = (unsigned)(n * v->places);
-            job.k.adds = y->adds[i];
-            DROVE_TRY(drove__accel_job(e, &job));
-        }
+    drove_accel_view dy = drove__accel_dy(e, layer), dw = drove__params_w(e, e->params.grad, layer);
+    if (done) return turn(e, &v, v.o, v.k, drove__accel_view(e->pass.scratch, 0), dw);
+    drove_accel_view sums = dw;
+    if (v.n_parts > 1) {
+        size_t columns = v.is_plain ? 0 : v.chunk * v.places * v.k;
+        sums = drove__accel_view(e->pass.scratch, drove__pad_floats(columns));
     }
-    return DROVE_OK;
+    for (size_t first = 0, n; first < n_rows; first += n) {
+        matrix cols;
+        n = least(v.chunk, n_rows - first);
+        DROVE_TRY(columns_of(e, layer, &v, first, n, &cols));
+        DROVE_TRY(
+            sum_weights(e, &v, &cols, moved(dy, first * y->n_out), n * v.places, first > 0, sums));
+    }
+    if (v.n_parts == 1) return DROVE_OK;
+    drove_accel_job fold = {DROVE_JOB_fold, {sums, dw}, drove__accel_vector(y->n_w)};
+    fold.k.o = (unsigned)v.n_parts;
+    return drove__accel_job(e, &fold);
 }
 
 drove_status drove__accel_conv_data(drove_engine *e, size_t layer, unsigned i)
 {
     const drove_layer *y = &e->model->layer[layer];
-    conv v = sizes_of(y, e->present->n_rows);
+    size_t n_rows = e->present->n_rows;
+    conv v = sizes_of(y, n_rows);
     bool done;
-    DROVE_TRY(by_weights(e, layer, &v, DROVE_ACCEL_CONV_DATA, drove__accel_dx(e, layer, i),
-                         drove__accel_dy(e, layer), y->adds[i], &done));
-    return done ? DROVE_OK : data_by_columns(e, layer, i, &v);
+    drove_accel_view dx = drove__accel_dx(e, layer, i), dy = drove__accel_dy(e, layer);
+    DROVE_TRY(by_weights(e, layer, &v, DROVE_ACCEL_CONV_DATA, dx, dy, y->adds[i], &done));
+    drove_accel_view w = drove__params_w(e, e->params.theta, layer);
+    drove_accel_view columns = drove__accel_view(e->pass.scratch, 0);
+    for (size_t first = 0, n; !done && first < n_rows; first += n) {
+        n = least(v.chunk, n_rows - first);
+        size_t rows = n * v.places;
+        drove_accel_view part = moved(dx, first * y->n_in);
+        matrix to = {columns, v.k, rows * v.k};
+        if (v.is_plain) to = (matrix){part, y->in.c, v.k};
+        float beta = v.is_plain && y->adds[i] ? 1.0f : 0.0f;
+        DROVE_ACCEL_TRY(e, e->ops->gemm_batch(e->work, false, true, rows, v.k, v.o, 1.0f,
+                                              moved(dy, first * y->n_out), y->out.c, v.o, w, v.o,
+                                              v.k * v.o, beta, to.at, to.ld, to.stride, v.groups));
+        if (v.is_plain) continue;
+        drove_accel_job job = {DROVE_JOB_col2im, {columns, part}, drove__accel_numbers(y)};
+        job.k.rows = (unsigned)(n * y->in.h * y->in.w);
+        job.k.cols = (unsigned)y->in.c;
+        job.k.o = (unsigned)rows;
+        job.k.adds = y->adds[i];
+        DROVE_TRY(drove__accel_job(e, &job));
+    }
+    return DROVE_OK;
 }

@@ -214,14 +214,6 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
 
 /* ---- steps ---- */
 
-/* Whether the part's layer reads its words where they are. */
-static bool reads_words(const drove_engine_shared *p, const drove_fixed_part *part)
-{
-    if (!p->format.in_bf16 || p->model->factors != DROVEK_FACTORS_BF16) return false;
-    if (p->kernels->words == NULL || p->weight_decay != 0.0) return false;
-    return !part->is_tail && drove__layer_reads_words(&p->model->layer[part->layer]);
-}
-
 /* What the step's pass reads: planes, words, floats in theta. */
 static void take_parameters(drove_engine *e, uint32_t *words)
 {
@@ -231,9 +223,13 @@ static void take_parameters(drove_engine *e, uint32_t *words)
                                    e->weight);
         return;
     }
+    /* Some layers read their words where they are. */
+    const bool are_read = p->format.in_bf16 && p->model->factors == DROVEK_FACTORS_BF16 &&
+                          p->kernels->words != NULL && p->weight_decay == 0.0;
     for (size_t i = 0; i < p->n_parts; i++) {
         const drove_fixed_part *part = &p->part[i];
-        if (reads_words(p, part)) e->now.read[part->layer] = drove__fixed_at(p, part, words);
+        if (are_read && !part->is_tail && drove__layer_reads_words(&p->model->layer[part->layer]))
+            e->now.read[part->layer] = drove__fixed_at(p, part, words);
         else drove__fixed_unpack_part(p, part, words, e->theta);
     }
 }

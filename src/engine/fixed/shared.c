@@ -47,21 +47,6 @@ static void add_part(drove_engine_shared *p, size_t layer, size_t offset, size_t
     *at += length;
 }
 
-/* Room for the units of a part's channels: the last dimension of weights, and groups the first of
- * a convolution's five. */
-static drove_status add_channels(const drove_engine_shared *p, drove_fixed_part *part)
-{
-    const drove_layer *l = &p->model->layer[part->layer];
-    if (!p->format.by_channel || part->is_tail) return DROVE_OK;
-    part->n_channels = l->w_shape[l->w_rank - 1];
-    part->n_groups = l->w_rank == 5 ? l->w_shape[0] : 1;
-    const size_t n = part->n_groups * part->n_channels;
-    part->by = calloc(2 * n, sizeof *part->by);
-    if (part->by == NULL) return drove__fail_nomem("scales of channels", 2 * n * sizeof *part->by);
-    part->inverse = part->by + n;
-    return DROVE_OK;
-}
-
 static drove_status lay_out(drove_engine_shared *p)
 {
     const drove_model *m = p->model;
@@ -88,8 +73,20 @@ static drove_status lay_out(drove_engine_shared *p)
     }
     p->n_words = p->layout.tail + drove__pad_floats(at - p->layout.tail) + DROVE_CACHE_LINE / 4;
     for (size_t i = 0; i < p->n_parts; i++) {
-        if (!p->part[i].is_tail) p->of_layer[p->part[i].layer] = &p->part[i];
-        DROVE_TRY(add_channels(p, &p->part[i]));
+        drove_fixed_part *part = &p->part[i];
+        if (part->is_tail) continue;
+        p->of_layer[part->layer] = part;
+        if (!p->format.by_channel) continue;
+        /* Room for the units of channels: the last dimension of weights, and groups the first of a
+         * convolution's five. */
+        const drove_layer *l = &m->layer[part->layer];
+        part->n_channels = l->w_shape[l->w_rank - 1];
+        part->n_groups = l->w_rank == 5 ? l->w_shape[0] : 1;
+        const size_t n = part->n_groups * part->n_channels;
+        part->by = calloc(2 * n, sizeof *part->by);
+        if (part->by == NULL)
+            return drove__fail_nomem("scales of channels", 2 * n * sizeof *part->by);
+        part->inverse = part->by + n;
     }
     return DROVE_OK;
 }

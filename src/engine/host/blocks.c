@@ -50,22 +50,6 @@ static void add_layer(void *context, size_t layer)
     if (a->is_last && a->grad->after_layer != NULL) a->grad->after_layer(a->grad->context, layer);
 }
 
-/* Rows [first, first + n_rows) of the batch; what another thread has loaded is for all of it. */
-static drove_status load_block(drove_engine *e, const drove_batch *batch, size_t first,
-                               size_t n_rows, drove_input *in, drove_target *target)
-{
-    drove_batch block = *batch;
-    if (batch->row != NULL) block.row += first;
-    block.n_rows = n_rows;
-    block.loaded = NULL;
-    if (batch->loaded == NULL) return drove__host_load(e, &block, true, in, target);
-    *in = batch->loaded->in;
-    in->n_rows = n_rows;
-    in->dense += first * e->model->n_inputs;
-    *target = drove__target_from(&batch->loaded->target, first, e->model->n_outputs);
-    return DROVE_OK;
-}
-
 /* Blocks of nearly the same size, none with less than BLOCK_ROWS. */
 drove_status drove__host_gradient_in_blocks(drove_engine *e, const drove_batch *batch,
                                             const float *theta, drove_gradient *grad)
@@ -85,7 +69,17 @@ drove_status drove__host_gradient_in_blocks(drove_engine *e, const drove_batch *
                                    .context = &add};
         drove_input in;
         drove_target target;
-        DROVE_TRY(load_block(e, batch, first, n_rows, &in, &target));
+        if (batch->loaded == NULL) {
+            drove_batch block = *batch;
+            if (batch->row != NULL) block.row += first;
+            block.n_rows = n_rows;
+            DROVE_TRY(drove__host_load(e, &block, true, &in, &target));
+        } else { /* what another thread has loaded is for all of the batch */
+            in = batch->loaded->in;
+            in.n_rows = n_rows;
+            in.dense += first * e->model->n_inputs;
+            target = drove__target_from(&batch->loaded->target, first, e->model->n_outputs);
+        }
         drove__model_forward(e->model, e->kernels, theta, &in, &e->pass);
         drove__model_loss(e->model, e->kernels, &target, n_rows, 1.0f / (float)batch->n_rows,
                           &e->pass, &e->done.score);

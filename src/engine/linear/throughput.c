@@ -92,24 +92,6 @@ drove_dmgc_setting drove_dmgc_setting_default(void)
     return (drove_dmgc_setting){.n_features = 65536, .n_threads = 1};
 }
 
-/* "3%" or "0.03" */
-static drove_status parse_density(const char *text, double *out)
-{
-    char number[64];
-    size_t n = strlen(text);
-    double density = 0.0;
-    if (n == 0 || text[n - 1] != '%' || n > sizeof number) {
-        DROVE_TRY(drove__parse_real("--sparse", text, DBL_MIN, 1.0, &density));
-    } else {
-        memcpy(number, text, n - 1);
-        number[n - 1] = '\0';
-        DROVE_TRY(drove__parse_real("--sparse, in %", number, DBL_MIN, 100.0, &density));
-        density /= 100.0;
-    }
-    *out = density;
-    return DROVE_OK;
-}
-
 drove_status drove_dmgc_setting_set(drove_dmgc_setting *setting, const char *name,
                                     const char *value)
 {
@@ -124,7 +106,17 @@ drove_status drove_dmgc_setting_set(drove_dmgc_setting *setting, const char *nam
     if (strcmp(name, names[1]) == 0) {
         return drove__parse_u64("--threads", value, 1, most_threads, &setting->n_threads);
     }
-    if (strcmp(name, names[2]) == 0) return parse_density(value, &setting->density);
+    if (strcmp(name, names[2]) == 0) { /* "3%" or "0.03" */
+        char number[64];
+        const size_t n = strlen(value);
+        if (n == 0 || value[n - 1] != '%' || n > sizeof number)
+            return drove__parse_real("--sparse", value, DBL_MIN, 1.0, &setting->density);
+        memcpy(number, value, n - 1);
+        number[n - 1] = '\0';
+        DROVE_TRY(drove__parse_real("--sparse, in %", number, DBL_MIN, 100.0, &setting->density));
+        setting->density /= 100.0;
+        return DROVE_OK;
+    }
     return drove__fail(DROVE_E_ARG, "setting: expected features, threads or sparse, found \"%s\"",
                        name);
 }

@@ -54,25 +54,6 @@ static void print_picture(const drove_plot *plot, const char *svg, FILE *stream)
     fputs("</svg>", stream);
 }
 
-static void print_swatch(const drove_plot *plot, size_t i, FILE *stream)
-{
-    fputs("<svg viewBox=\"0 0 44 14\" width=44 height=14 aria-hidden=true>", stream);
-    if (!is_lines(plot)) {
-        fprintf(stream, "<rect x=14 y=1 width=12 height=12 fill=\"var(--s%zu)\"/></svg>", i);
-        return;
-    }
-    fprintf(stream, "<path d=\"M1 7H43\" stroke-width=2 stroke=\"var(--s%zu)\"", i);
-    if (plot->kind != DROVE_PLOT_NEEDLES && drove__script_dash(i)[0] != '\0')
-        fprintf(stream, " stroke-dasharray=\"%s\"", drove__script_dash(i));
-    fputs("/>", stream);
-    if (plot->kind != DROVE_PLOT_STEPS)
-        fprintf(stream,
-                "<use href=\"#gpPt%d\" transform=\"translate(22 7) scale(4)\" fill=none "
-                "color=\"var(--s%zu)\"/>",
-                drove__script_marker(i) - 1, i);
-    fputs("</svg>", stream);
-}
-
 /* A box can be unticked: the style then hides the series, without a script. */
 static void print_legend(const drove_plot *plot, bool has_picture, FILE *stream)
 {
@@ -82,8 +63,21 @@ static void print_legend(const drove_plot *plot, bool has_picture, FILE *stream)
     for (size_t i = 0; i < plot->n_series; i++) {
         fprintf(stream, "<li><label><input type=checkbox id=\"c-%s-%zu\" class=c%zu checked>",
                 plot->id, i, i);
-        print_swatch(plot, i, stream);
-        fputs(" <span>", stream);
+        fputs("<svg viewBox=\"0 0 44 14\" width=44 height=14 aria-hidden=true>", stream);
+        if (is_lines(plot)) {
+            fprintf(stream, "<path d=\"M1 7H43\" stroke-width=2 stroke=\"var(--s%zu)\"", i);
+            if (plot->kind != DROVE_PLOT_NEEDLES && drove__script_dash(i)[0] != '\0')
+                fprintf(stream, " stroke-dasharray=\"%s\"", drove__script_dash(i));
+            fputs("/>", stream);
+            if (plot->kind != DROVE_PLOT_STEPS)
+                fprintf(stream,
+                        "<use href=\"#gpPt%d\" transform=\"translate(22 7) scale(4)\" fill=none "
+                        "color=\"var(--s%zu)\"/>",
+                        drove__script_marker(i) - 1, i);
+        } else {
+            fprintf(stream, "<rect x=14 y=1 width=12 height=12 fill=\"var(--s%zu)\"/>", i);
+        }
+        fputs("</svg> <span>", stream);
         drove__html_text(plot->series[i].name, stream);
         fputs("</span></label></li>", stream);
     }
