@@ -470,7 +470,6 @@ void drove__plan_fini(drove_plan *p)
     free_workers(p);
     drove__partition_fini(&p->partition);
     drove__workers_fini(&p->list);
-    *p = (drove_plan){0};
 }
 
 void drove__plan_places(const drove_plan *p, drove_place *place)

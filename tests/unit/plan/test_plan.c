@@ -138,6 +138,8 @@ static void expect_plans(const row *rows, size_t n)
         }
         assert_int_equal(n_groups, p.n_groups);
         drove__plan_fini(&p);
+        assert_true(p.worker == NULL && p.n_workers == 0);
+        drove__plan_fini(&p); /* nothing is left to free */
     }
     drove__topo_destroy(topo);
 }
@@ -245,6 +247,9 @@ TEST(ranks)
          "ranks rounds easgd-sync3 | rank:0 g0 x1; rank:1 g1 x1; rank:2 g2 x1; *rank:3 g3 x2"},
         {{.n_ranks = 2, .rank = 0, .n_local = 8, .local_rank = 0},
          "ranks rounds easgd-sync3 | *rank:0 g0 x2; rank:1 g1 x1"},
+        /* ... which is at least one */
+        {{.n_ranks = 2, .rank = 0, .n_local = PUS + 1, .local_rank = 0},
+         "ranks rounds easgd-sync3 | *rank:0 g0 x1; rank:1 g1 x1"},
         {{.n_ranks = 2,
           .rank = 1,
           .n_local = 2,
