@@ -126,7 +126,7 @@ void drove__replica_update(drove_replicas *r, const drove_sync *s, unsigned work
 drove_status drove__site_init(drove_site *site, const drove_sync *s, const drove_sync_options *opt)
 {
     *site = (drove_site){.n_here = s->n_workers};
-    if (opt->transport != NULL && opt->transport->n_processes > 1) {
+    if (opt->transport != NULL) { /* over ranks, of which there are several */
         site->transport = opt->transport;
         site->first = opt->transport->first_worker;
         site->n_here = opt->transport->n_here;
@@ -134,8 +134,6 @@ drove_status drove__site_init(drove_site *site, const drove_sync *s, const drove
     }
     if (!drove__memory_is_shared() || s->n_workers == 1) return DROVE_OK;
     site->is_apart = true;
-    site->transport = opt->transport;
-    if (site->transport != NULL) return DROVE_OK;
     site->owns_transport = true;
     return drove__transport_shared(s->n_workers, true, s->n_vector, s->optim->kernels, s->topo,
                                    s->place, &site->transport);
