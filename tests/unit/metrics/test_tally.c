@@ -112,6 +112,41 @@ TEST(full_histograms_are_fine_at_both_ends)
     drove__ranking_destroy(ranking);
 }
 
+/* As many bins as memory of two doubles for each holds: with half of them these two are one. */
+TEST(histograms_take_all_the_memory_they_may)
+{
+    enum { BINS = 65536 };
+    const float score[] = {0.25f, 0.25f * (1.0f + 1.0f / 1024.0f)};
+    for (size_t lacking = 0; lacking < 2; lacking++) {
+        const drove_ranking_options opt = {.n_columns = 1,
+                                           .n_rows = (size_t)1 << 40,
+                                           .most_bytes = BINS * 2 * sizeof(double) - lacking,
+                                           .is_probability = true};
+        drove_ranking *ranking;
+        double auc, error;
+        assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
+        for (int i = 0; i < 2; i++) drove__ranking_add(ranking, &score[i], i, 1.0);
+        assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
+        assert_true(auc == (lacking == 0 ? 1.0 : 0.5) && error == (lacking == 0 ? 0.0 : 0.5));
+        drove__ranking_destroy(ranking);
+    }
+}
+
+/* Neighbouring floats, the larger ones first. */
+TEST(the_last_bit_of_a_score_counts)
+{
+    const float low = 0.3f, high = nextafterf(low, 1.0f), score[] = {high, low, high, low};
+    const int32_t truth[] = {1, 0, 1, 0};
+    const drove_ranking_options opt = {.n_columns = 1, .n_rows = 4};
+    drove_ranking *ranking;
+    double auc, error;
+    assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
+    for (int i = 0; i < 4; i++) drove__ranking_add(ranking, &score[i], truth[i], 1.0);
+    assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
+    assert_true(auc == 1.0);
+    drove__ranking_destroy(ranking);
+}
+
 TEST(an_area_needs_both_kinds_and_numbers)
 {
     const drove_ranking_options opt = {.n_columns = 1, .n_rows = 3};
