@@ -158,3 +158,25 @@ TEST(a_decision_forgets_what_was_before)
     assert_int_equal(period_of(&r), 3);
     rig_fini(&r);
 }
+
+/* A run that goes on between two exchanges is judged by the saved mean until ranks park. */
+TEST(a_restored_mean_is_what_is_judged)
+{
+    enum { MOST_TENSORS = 16 };
+    rig r;
+    float mean[N];
+    drove_tensor all[MOST_TENSORS];
+    open_rig(&r);
+    const size_t n = r.sync->ops->tensors(r.sync, all, MOST_TENSORS);
+    uint64_t progress[P * DROVE_ELASTIC_PROGRESS] = {0};
+    for (unsigned w = 0; w < P; w++) /* three steps, one of them since the last exchange */
+        memcpy(progress + (size_t)w * DROVE_ELASTIC_PROGRESS, (const uint64_t[]){3, 1, 3, 2, 0},
+               DROVE_ELASTIC_PROGRESS * sizeof *progress);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all[i].name, "elastic.progress") == 0) all[i].bytes = progress;
+    const drove_safetensors st = {.n_tensors = n, .tensor = all};
+    for (size_t i = 0; i < N; i++) mean[i] = 7.0f - (float)i;
+    assert_int_equal(drove__sync_restore(r.sync, 9, &(drove_params){.theta = mean}, &st), DROVE_OK);
+    assert_memory_equal(r.sync->ops->peek(r.sync).theta, mean, sizeof mean);
+    rig_fini(&r);
+}
