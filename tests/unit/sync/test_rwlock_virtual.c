@@ -1,5 +1,6 @@
 /* Who gets a readers-writer lock on a virtual clock: a reader that comes while another reads and a
- * writer waits goes first, or, with ?prefer=writers, behind the writer. */
+ * writer waits goes first, or, with ?prefer=writers, behind the writer; and what a copy under any
+ * lock takes. */
 #include "support/actors.h"
 #include "support/strategies.h"
 
@@ -53,4 +54,30 @@ TEST(a_writer_that_waits_goes_before_readers_if_preferred)
     expect("rwlock", both, both);              /* the writer waits for both */
     expect("rwlock?prefer=readers", both, both);
     expect("rwlock?prefer=writers", COPY_NS, 2 * COPY_NS); /* for the first; then the other reads */
+}
+
+static void copy(unsigned worker, void *context)
+{
+    seen *s = context;
+    drove_view view;
+    s->n_failed += s->rig.sync->ops->acquire(s->rig.sync, worker, &view) != DROVE_OK;
+    drove__sync_release(s->rig.sync, worker);
+    s->done_ns[worker] = drove__now_ns();
+}
+
+TEST(every_copy_takes_its_time)
+{
+    static const char *const variants[] = {"mutex", "rwlock", "ssp", "softsync"};
+    for (size_t i = 0; i < DROVE_COUNT(variants); i++) {
+        seen s = {0};
+        drove_virtual *on;
+        rig_init(&s.rig, (rig_options){.variant = variants[i], .n = N, .n_workers = 1});
+        assert_int_equal(drove__virtual_create(2, 1, &on), DROVE_OK);
+        drove__virtual_set_costs(on, 0, &(drove_costs){.copy_ns = 1.0});
+        (void)run_actors(on, 1, copy, &s);
+        drove__virtual_destroy(on);
+        assert_int_equal(s.n_failed, 0);
+        assert_int_equal(s.done_ns[0], COPY_NS);
+        rig_fini(&s.rig);
+    }
 }
