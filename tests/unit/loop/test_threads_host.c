@@ -2,7 +2,7 @@
  * silent, and no other.  The linker puts the functions below in the place of the clock's and of the
  * allocator, so no thread runs, and what lies behind an array is not 0.
  * ctest: home=release: a sanitizer has a malloc of its own.
- * ctest: wraps=drove__alloc,drove__virtual_begin,drove__virtual_admit */
+ * ctest: wraps=drove__alloc,drove__clock_cond_wake,drove__virtual_begin,drove__virtual_admit */
 #include "loop/host.h"
 #include "support/test.h"
 
@@ -14,10 +14,11 @@
 
 enum { WORKERS = 5, FIRST = 1, HERE = 4, BEHIND = 16 };
 
-static unsigned admitted[2 * WORKERS], n_admitted, n_begun;
+static unsigned admitted[2 * WORKERS], n_admitted, n_begun, n_woken;
 
 void __wrap_drove__virtual_begin(drove_virtual *v);
 void __wrap_drove__virtual_admit(drove_virtual *v, unsigned actor);
+void __wrap_drove__clock_cond_wake(pthread_cond_t *cond);
 void *__wrap_drove__alloc(size_t count, size_t size_bytes);
 void *__real_drove__alloc(size_t count, size_t size_bytes);
 
@@ -31,6 +32,12 @@ void __wrap_drove__virtual_admit(drove_virtual *v, unsigned actor)
 {
     (void)v;
     if (n_admitted < 2 * WORKERS) admitted[n_admitted++] = actor;
+}
+
+void __wrap_drove__clock_cond_wake(pthread_cond_t *cond)
+{
+    (void)cond;
+    n_woken++;
 }
 
 void *__wrap_drove__alloc(size_t count, size_t size_bytes)
@@ -92,6 +99,22 @@ TEST(silent_ones_do_not)
     static const unsigned expected[] = {1, 3, 4};
     assert_int_equal(n_admitted, 3);
     assert_memory_equal(admitted, expected, sizeof expected);
+    r.host.ops->fini(&r.host);
+}
+
+/* The controlling thread is woken when nobody is left to wait for. */
+TEST(the_last_one_to_fall_silent_wakes)
+{
+    rig r;
+    open_rig(&r, FIRST, HERE);
+    r.host.ops->go(&r.host, DROVE_DO_TRAIN);
+    n_woken = 0;
+    for (unsigned i = FIRST; i < FIRST + HERE; i++) {
+        assert_int_equal(n_woken, 0);
+        r.host.ops->silence(&r.host, i);
+        r.host.ops->silence(&r.host, i); /* it is already */
+    }
+    assert_int_equal(n_woken, 1);
     r.host.ops->fini(&r.host);
 }
 
