@@ -69,6 +69,23 @@ for name in ("alexnet", "googlenet", "vgg16"):
     assert near(same[0]["iteration_s"], table3["iteration_s"])
 END
 
+# Communication is the exchange and the data, as in the paper's Table 3.
+run_for 0 bench elastic --json
+python3 - <<'END' || fail "$(cat out.txt)"
+import json
+def papers(x):
+    if isinstance(x, dict):
+        if isinstance(x.get("paper"), dict): yield x["paper"]
+        x = list(x.values())
+    if isinstance(x, list):
+        for y in x: yield from papers(y)
+found = [p for p in papers(json.load(open("out.txt"))) if "exchange" in p]
+assert len(found) >= 4, found
+for p in found:
+    assert abs(p["ratio"] - p["exchange"] - p["data"]) < 1e-9, p
+    assert abs(p["ratio"] + p["compute"] + p["update"] - 1) < 0.02, p
+END
+
 status=0
 "$DROVE" bench memory --seconds 0.001 --bytes 64KiB --threads 1 >/dev/full 2>err.txt || status=$?
 [ "$status" = 1 ] || fail "bench >/dev/full: expected status 1, found $status"
