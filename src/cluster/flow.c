@@ -3,9 +3,23 @@
 
 #include <string.h>
 
-size_t drove__flow_piece(const messages *m, size_t n_bytes)
+static size_t least(size_t a, size_t b)
 {
-    return n_bytes > m->piece_bytes ? m->piece_bytes : n_bytes;
+    return a < b ? a : b;
+}
+
+/* Messages that need no answer of the receiver; 0: the wire has none. */
+static size_t eager_piece(const messages *m)
+{
+    return least(m->wire->ops->eager_bytes, m->piece_bytes);
+}
+
+size_t drove__flow_spare(const messages *m, size_t n)
+{
+    size_t n_bytes = n * sizeof(float), piece = least(n_bytes, m->piece_bytes);
+    size_t far = least(n_bytes, FLOW_WINDOW * eager_piece(m));
+    size_t near = piece == 0 ? 0 : least((n_bytes + piece - 1) / piece, LONG_WINDOW) * piece;
+    return (near > far ? near : far) / sizeof(float);
 }
 
 static bool is_inline(const flow *o)
@@ -30,8 +44,9 @@ static size_t next_size(const flow *o, size_t at)
 
 static drove_status post_pieces(messages *m, request *req, flow *o)
 {
-    while (!is_inline(o) && o->n_open < FLOW_WINDOW && o->n_begun < o->n_bytes) {
-        unsigned slot = (o->first + o->n_open) % FLOW_WINDOW;
+    if (o->kind == FLOW_SEND && o->opposite != NULL && !o->opposite->head_is_done) return DROVE_OK;
+    while (!is_inline(o) && o->n_open < o->window && o->n_begun < o->n_bytes) {
+        unsigned slot = (o->first + o->n_open) % o->window;
         size_t n = next_size(o, o->n_begun);
         drove_wire_request *r = &o->request[slot];
         int result;
@@ -75,7 +90,7 @@ static drove_status take_piece(messages *m, flow *o, bool *has_moved)
     }
     if (o->kind == FLOW_ADD) add(m, o, o->spare + o->first * o->piece, o->n_done, n);
     o->n_done += n;
-    o->first = (o->first + 1) % FLOW_WINDOW;
+    o->first = (o->first + 1) % o->window;
     o->n_open--;
     *has_moved = true;
     return DROVE_OK;
@@ -148,7 +163,10 @@ static void reset(const messages *m, flow *o)
     o->n_begun = o->n_done = 0;
     o->first = o->n_open = 0;
     o->head_is_done = o->is_done = false;
-    o->piece = drove__flow_piece(m, o->n_bytes);
+    bool is_eager = o->opposite != NULL && eager_piece(m) > 0 &&
+                    strcmp(m->wire->host[o->peer], m->wire->host[m->wire->rank]) != 0;
+    o->window = is_eager ? FLOW_WINDOW : LONG_WINDOW;
+    o->piece = least(o->n_bytes, is_eager ? eager_piece(m) : m->piece_bytes);
 }
 
 drove_status drove__flow_begin_body(messages *m, request *req, flow *o)
@@ -215,7 +233,7 @@ void drove__flow_drop(messages *m, flow *o)
     o->head_is_done = true;
     for (; o->n_open > 0; o->n_open--) {
         m->wire->ops->drop(m->wire, &o->request[o->first]);
-        o->first = (o->first + 1) % FLOW_WINDOW;
+        o->first = (o->first + 1) % o->window;
     }
 }
 
@@ -229,6 +247,7 @@ flow *drove__flow_next(request *req, flow_kind kind, unsigned peer, size_t n_byt
     unsigned tag = req->way == WAY_PAIR ? TAG_PAIR : TAG_COLLECTIVE;
     o->tag = o->body_tag = tag + req->channel;
     o->n_bytes = n_bytes;
+    o->opposite = NULL;
     o->from = NULL;
     o->to = NULL;
     return o;

@@ -217,6 +217,7 @@ static void fini(drove_wire *w)
 
 static const drove_wire_ops mailbox_ops = {
     .version = DROVE_WIRE_VERSION,
+    .eager_bytes = 60 << 10,
     .name = "mailbox",
     .fini = fini,
     .isend = isend,

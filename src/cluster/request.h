@@ -6,6 +6,12 @@
  * additions.  A flow is a header, which carries short contents; long contents follow in messages
  * straight from and to their memory.
  *
+ * Between two hosts a library asks the receiver before it sends a long message.  If contents travel
+ * the other way at the same time, the answer waits behind them in the connection's buffer: then one
+ * direction runs after the other, at half of the line's rate.  So flows with an opposite one go in
+ * messages that need no answer.  They begin when the header of the opposite flow has arrived: its
+ * sender has then posted its receives, and no more than a slice waits in the library's memory.
+ *
  * Thread rules: everything here is protected by messages.lock unless a comment says otherwise.
  */
 #ifndef DROVE_CLUSTER_REQUEST_H
@@ -22,7 +28,8 @@
 enum {
     MESSAGE_MAGIC = 0x44524f56,      /* add one when the format of messages changes */
     MESSAGE_INLINE = 8192,           /* bytes of contents sent with the header */
-    FLOW_WINDOW = 4,                 /* messages of one flow at a time */
+    FLOW_WINDOW = 16,                /* most messages of one flow at a time */
+    LONG_WINDOW = 4,                 /* of those longer than the wire's eager_bytes */
     GATHER_CHANNEL = DROVE_CHANNELS, /* gathering */
     N_REQUESTS = DROVE_CHANNELS + 1,
     CONTROL_TEXT_SIZE = 400,
@@ -59,16 +66,17 @@ typedef struct message_buffer {
 typedef enum flow_kind { FLOW_SEND, FLOW_RECEIVE, FLOW_ADD } flow_kind;
 
 typedef struct flow {
-    flow_kind    kind;
-    unsigned     peer;
-    unsigned     tag, body_tag; /* of the header and of long contents */
-    const char  *from;          /* SEND */
-    char        *to;            /* RECEIVE; ADD: to = with + contents */
-    const float *with;
-    char        *spare; /* ADD: [FLOW_WINDOW][piece] */
-    size_t       n_bytes, piece, n_begun, n_done;
-    bool         head_is_done, is_done;
-    unsigned     first, n_open; /* of request[] */
+    flow_kind          kind;
+    unsigned           peer;
+    unsigned           tag, body_tag; /* of the header and of long contents */
+    const char        *from;          /* SEND */
+    char              *to;            /* RECEIVE; ADD: to = with + contents */
+    const float       *with;
+    char              *spare; /* ADD: [window][piece] */
+    size_t             n_bytes, piece, n_begun, n_done;
+    bool               head_is_done, is_done;
+    unsigned           window, first, n_open; /* of request[] */
+    const struct flow *opposite;              /* same round and peer; NULL: none */
 
     drove_wire_request head_request, request[FLOW_WINDOW];
     message_buffer    *buffer;
@@ -116,6 +124,7 @@ typedef struct centre centre; /* rpc.c */
 
 typedef struct peer_news {
     uint64_t heard_ns, asked_ns; /* last message from it; last heartbeat asked of it */
+    flow    *sent, *received;    /* of a round while it begins; else NULL */
 } peer_news;
 
 typedef enum control_kind { CONTROL_PING, CONTROL_PONG, CONTROL_STOP } control_kind;
@@ -188,8 +197,8 @@ drove_status drove__flow_begin(messages *m, request *req, flow *o);
 drove_status drove__flow_advance(messages *m, request *req, flow *o, bool *has_moved);
 /* Begins with the contents, where the header was received elsewhere. */
 drove_status drove__flow_begin_body(messages *m, request *req, flow *o);
-/* Bytes of one message of such contents. */
-size_t drove__flow_piece(const messages *m, size_t n_bytes);
+/* Floats of the spare memory of an ADD of n floats, whoever the peer is. */
+size_t drove__flow_spare(const messages *m, size_t n);
 void   drove__flow_drop(messages *m, flow *o);
 
 /* Add a flow to the next round; _next: one whose `from` or `to` is not set yet. */

@@ -318,10 +318,28 @@ static unsigned n_rounds(const messages *m, const request *req)
 
 /* ---- requests ---- */
 
+/* Finds the flows between the same two ranks. */
+static void pair_flows(messages *m, request *req)
+{
+    for (unsigned i = 0; i < req->n_flows; i++) {
+        flow *o = &req->flow[i];
+        *(o->kind == FLOW_SEND ? &m->peer[o->peer].sent : &m->peer[o->peer].received) = o;
+    }
+    for (unsigned i = 0; i < req->n_flows; i++) {
+        peer_news *p = &m->peer[req->flow[i].peer];
+        if (p->sent != NULL && p->received != NULL) {
+            p->sent->opposite = p->received;
+            p->received->opposite = p->sent;
+        }
+        p->sent = p->received = NULL;
+    }
+}
+
 /* Receives first: contents then go straight to their place. */
 static drove_status begin_round(messages *m, request *req)
 {
     set_flows(m, req);
+    pair_flows(m, req);
     for (int sends = 0; sends < 2; sends++) {
         for (unsigned i = 0; i < req->n_flows; i++) {
             if ((req->flow[i].kind == FLOW_SEND) != (sends == 1)) continue;
@@ -392,11 +410,7 @@ static drove_status ensure_flows(messages *m, request *req)
 static size_t spare_of(const messages *m, request_way way, size_t n, size_t *row)
 {
     *row = 0;
-    if (way == WAY_HALVING) {
-        size_t half = halves(0, 1, n).n * sizeof(float), piece = drove__flow_piece(m, half);
-        size_t n_pieces = (half + piece - 1) / piece;
-        return (n_pieces < FLOW_WINDOW ? n_pieces : FLOW_WINDOW) * piece / sizeof(float);
-    }
+    if (way == WAY_HALVING) return drove__flow_spare(m, halves(0, 1, n).n);
     if (way != WAY_SLICES) return 0;
     *row = (n / m->wire->n_ranks / SLICE_UNIT + 2) * SLICE_UNIT;
     return *row * m->wire->n_ranks;

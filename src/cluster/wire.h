@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    DROVE_WIRE_VERSION = 2,
+    DROVE_WIRE_VERSION = 3,
     DROVE_WIRE_NAME_SIZE = 256,
     DROVE_WIRE_ANY = -1,      /* from any rank */
     DROVE_WIRE_MOST = 1 << 30 /* bytes of a message */
@@ -33,6 +33,9 @@ typedef struct drove_wire_request { /* the caller keeps it until the message is 
 typedef struct drove_wire_ops {
     unsigned    version; /* DROVE_WIRE_VERSION */
     const char *name;    /* "openmpi", "mpich" */
+    /* A message between hosts of up to so many bytes is sent without an answer of the receiver;
+     * 0: not known. */
+    size_t eager_bytes;
     /* int results: 0, or an error whose text is in w->error (init: in error[DROVE_WIRE_NAME_SIZE]).
      */
     /* 1: a call of the library failed.  Then *out, if it was set, can but abort: the others may

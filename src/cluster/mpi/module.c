@@ -17,6 +17,9 @@
 #define DROVE_WIRE_NAME "mpi"
 #endif
 
+/* Over TCP Open MPI sends up to 64 KiB, with its header, without asking (btl_tcp_eager_limit). */
+enum { EAGER_BYTES = 60 << 10 };
+
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request fits the caller's word");
 
 typedef struct mpi_wire {
@@ -249,8 +252,13 @@ static int begin(bool *is_ours, int *granted, char *error)
     if (code != MPI_SUCCESS) return say_number(error, code, "MPI_Initialized");
     if (is_ended) return refuse(error, "MPI cannot begin twice in a process");
     *is_ours = !is_begun;
-    if (is_begun) code = MPI_Query_thread(granted);
-    else code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, granted);
+    if (is_begun) {
+        code = MPI_Query_thread(granted);
+    } else {
+        /* UCX, below MPICH, by default asks the receiver from some 8 KB on: see EAGER_BYTES. */
+        if (strcmp(DROVE_WIRE_NAME, "mpich") == 0) setenv("UCX_RNDV_THRESH", "64k", 0);
+        code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, granted);
+    }
     if (code == MPI_SUCCESS) return 0;
     return say_number(error, code, is_begun ? "MPI_Query_thread" : "MPI_Init_thread");
 }
@@ -312,6 +320,7 @@ const drove_wire_ops *drove_wire_module(void)
     static const drove_wire_ops ops = {
         .version = DROVE_WIRE_VERSION,
         .name = DROVE_WIRE_NAME,
+        .eager_bytes = EAGER_BYTES,
         .init = init,
         .init_given = init_given,
         .fini = fini,

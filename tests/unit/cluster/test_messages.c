@@ -5,6 +5,7 @@
 #include "cluster/codec.h"
 #include "cluster/mailbox.h"
 #include "cluster/messages.h"
+#include "cluster/request.h"
 #include "cluster/tree.h"
 #include "crowd.h"
 #include "exchange_cases.h"
@@ -55,6 +56,76 @@ static void keep(ranks *r, unsigned worker, drove_status status)
     r->status[worker] = status;
     snprintf(r->text[worker], sizeof r->text[worker], "%s",
              status == DROVE_OK ? "" : drove_error_text());
+}
+
+/* ---- opposite contents ---- */
+
+static const drove_wire_ops *boxes;
+static size_t n_sent, longest; /* messages of contents, and bytes of the longest */
+
+static int send_counted(drove_wire *w, const void *bytes, size_t n_bytes, unsigned to, unsigned tag,
+                        drove_wire_request *r)
+{
+    if (n_bytes > sizeof(drove_message)) n_sent++;
+    longest = n_bytes > longest ? n_bytes : longest;
+    return boxes->isend(w, bytes, n_bytes, to, tag, r);
+}
+
+/* An all-reduce of two ranks, by one thread: n_alone messages of contents before the second rank
+ * has begun. */
+static void reduce_counted(bool is_one_host, size_t *n_alone)
+{
+    enum { N_SUM = 1 << 18 };
+    const drove_messages_options opt = {.timeout_s = 60};
+    const drove_mailbox_options box = {.n_ranks = 2, .seed = 3, .n_eager = 64 << 10};
+    float *x[2] = {drove__alloc(N_SUM, sizeof(float)), drove__alloc(N_SUM, sizeof(float))};
+    drove_wire *wire[2];
+    drove_transport *t[2];
+    assert_int_equal(drove__mailbox_create(&box, wire), DROVE_OK);
+    boxes = wire[0]->ops;
+    drove_wire_ops counted = *boxes;
+    counted.isend = send_counted;
+    for (unsigned i = 0; i < 2; i++) {
+        wire[i]->ops = &counted;
+        if (is_one_host) strcpy(wire[i]->host[1], wire[i]->host[0]);
+        assert_int_equal(drove__transport_messages(wire[i], crowd_kernels(), &opt, &t[i]),
+                         DROVE_OK);
+        for (size_t j = 0; j < N_SUM; j++) x[i][j] = (float)(j % 1000 * (i + 1));
+    }
+    n_sent = longest = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        drove_exchange sum = {.kind = DROVE_ALL_REDUCE, .in = x[i], .out = x[i], .n = N_SUM};
+        assert_int_equal(t[i]->ops->start(t[i], i, &sum), DROVE_OK);
+        for (int k = 0; k < 100; k++) assert_false(t[i]->ops->test(t[i], i, 0));
+        if (i == 0) *n_alone = n_sent;
+    }
+    bool is_done[2] = {false, false};
+    while (!is_done[0] || !is_done[1]) { /* each test moves its own rank on */
+        for (unsigned i = 0; i < 2; i++) is_done[i] = t[i]->ops->test(t[i], i, 0);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(t[i]->ops->finish(t[i], i, 0, NULL), DROVE_OK);
+        for (size_t j = 0; j < N_SUM; j++) assert_true(x[i][j] == (float)(j % 1000 * 3));
+    }
+    for (unsigned i = 0; i < 2; i++) t[i]->ops->destroy(t[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        wire[i]->ops->fini(wire[i]);
+        drove__free(x[i]);
+    }
+}
+
+/* Between hosts in messages that the library sends without an answer; within one in one. */
+TEST(opposite_contents_between_hosts_go_eagerly)
+{
+    size_t n_alone, slice = sizeof(float) << 17;
+    reduce_counted(false, &n_alone);
+    assert_int_equal(n_alone, 0);
+    assert_int_equal(longest, boxes->eager_bytes);
+    assert_int_equal(n_sent, 4 * ((slice + longest - 1) / longest));
+    reduce_counted(true, &n_alone);
+    assert_int_equal(n_alone, 0);
+    assert_int_equal(longest, slice);
+    assert_int_equal(n_sent, 4);
 }
 
 /* ---- all kinds ---- */
