@@ -16,7 +16,6 @@
 #include "files/folder.h"
 #include "values/progress.h"
 #include "values/say.h"
-#include "files/state.h"
 #include "problem/targets.h"
 
 #include <errno.h>
@@ -30,8 +29,7 @@ bool drove__output_has_best(const drove_problem *problem, const drove_state *sta
     return problem->validation != NULL && isfinite(state->standing.best_loss);
 }
 
-/* A folder that is taken away on the way is no mistake in the options: the write failed. */
-static drove_status on_the_way(drove_status status)
+drove_status drove__output_status(drove_status status)
 {
     return status == DROVE_E_FILE ? DROVE_E_IO : status;
 }
@@ -203,16 +201,6 @@ static drove_status write_model(const drove_problem *problem, const char *path, 
     return status;
 }
 
-static drove_status save_model(const drove_config *config, const drove_problem *problem,
-                               const char *name, const float *theta)
-{
-    char *path = drove__path_join(config->files.out, name);
-    if (path == NULL) return drove__fail_nomem("a path", strlen(config->files.out));
-    drove_status status = write_model(problem, path, theta);
-    free(path);
-    return status;
-}
-
 /* The parameters of the best validation loss where there are such, else the last ones. */
 static drove_status find_theta(const drove_problem *problem, const drove_workers *workers,
                                drove_state *state, const float **theta)
@@ -234,36 +222,18 @@ drove_status drove__output_model(const drove_problem *problem, const drove_worke
 drove_status drove__output_best(const drove_config *config, const drove_problem *problem,
                                 const drove_state *state)
 {
-    return on_the_way(save_model(config, problem, "best.safetensors", state->best));
-}
-
-static drove_status save_all(drove_run *run)
-{
-    if (run->workers.ranks.rank != 0) return drove__state_save(run, NULL); /* its part, to rank 0 */
-    const float *theta;
-    /* Before the state that counts their records. */
-    DROVE_TRY(drove__jsonl_sync(run->output.log));
-    DROVE_TRY(drove__events_sync(run->output.events));
-    DROVE_TRY(find_theta(&run->problem, &run->workers, &run->state, &theta));
-    DROVE_TRY(save_model(&run->config, &run->problem, "model.safetensors", theta));
-    char *path = drove__path_join(run->config.files.out, DROVE_STATE_NAME);
-    if (path == NULL) return drove__fail_nomem("a path", strlen(run->config.files.out));
-    drove_status status = drove__folder_keep_state(&run->config);
-    if (status == DROVE_OK) status = drove__state_save(run, path);
+    char *path = drove__path_join(config->files.out, "best.safetensors");
+    if (path == NULL) return drove__fail_nomem("a path", strlen(config->files.out));
+    drove_status status = write_model(problem, path, state->best);
     free(path);
-    return status;
-}
-
-drove_status drove__output_save(drove_run *run)
-{
-    return run->config.files.out == NULL ? DROVE_OK : on_the_way(save_all(run));
+    return drove__output_status(status);
 }
 
 drove_status drove__output_summary(const drove_config *config, const drove_output *output,
                                    const char *json)
 {
     if (output->log == NULL) return DROVE_OK;
-    return on_the_way(write_text(config->files.out, "summary.json", json));
+    return drove__output_status(write_text(config->files.out, "summary.json", json));
 }
 
 drove_status drove__output_timeline(const drove_config *config, const drove_facts *facts)
@@ -271,13 +241,14 @@ drove_status drove__output_timeline(const drove_config *config, const drove_fact
     if (facts->spans == NULL) return DROVE_OK;
     if (config->files.timeline != NULL) {
         drove_status status = drove__report_timeline(facts, config->files.timeline);
-        return status == DROVE_OK ? DROVE_OK : drove__fail_in(on_the_way(status), "--timeline");
+        return status == DROVE_OK ? DROVE_OK
+                                  : drove__fail_in(drove__output_status(status), "--timeline");
     }
     char *path = drove__path_join(config->files.out, "timeline.json");
     if (path == NULL) return drove__fail_nomem("a path", strlen(config->files.out));
     drove_status status = drove__report_timeline(facts, path);
     free(path);
-    return on_the_way(status);
+    return drove__output_status(status);
 }
 
 void drove__output_close(drove_output *output)

@@ -11,12 +11,14 @@
 
 #include <jansson.h>
 
+/* Of a write: a folder that is taken away on the way is no mistake in the options. */
+drove_status drove__output_status(drove_status status);
+
 /* Errors of all: DROVE_E_IO, DROVE_E_NOMEM; open also those of folder.h. */
 drove_status drove__output_open(drove_run *run);
 drove_status drove__output_evaluation(drove_run *run, const drove_progress *p);
 drove_status drove__output_best(const drove_config *config, const drove_problem *problem,
                                 const drove_state *state);
-drove_status drove__output_save(drove_run *run);
 /* The model that model.safetensors would have, to any file. */
 drove_status drove__output_model(const drove_problem *problem, const drove_workers *workers,
                                  drove_state *state, const char *path);

@@ -14,7 +14,9 @@
 #include "files/folder.h"
 #include "files/left_out.h"
 #include "files/other_number.h"
+#include "files/output.h"
 #include "problem/problem.h"
+#include "values/progress.h"
 #include "values/ranks.h"
 #include "files/recording.h"
 #include "values/say.h"
@@ -114,26 +116,6 @@ static void unpack_standing(drove_standing *st, const double v[N_STANDING])
     }
 }
 
-static drove_status load_source(const drove_config *config, const drove_workers *workers,
-                                drove_state *state, const drove_safetensors *st,
-                                const drove_left_out *then)
-{
-    drove_source *from = workers->loop->source;
-    const char *saved = drove__safetensors_meta(st, "workers");
-    const bool are_as_many = then->n_workers == workers->plan.n_workers;
-    const char *now = config->machine.workers != NULL ? config->machine.workers : "";
-    bool is_same = saved != NULL && strcmp(saved, now) == 0 && are_as_many;
-    if (from->ops->restore == NULL) return DROVE_OK;
-    if (!is_same) {
-        /* Work of others counts in the run's sums, but the time was theirs. */
-        for (unsigned i = 0; i < workers->plan.n_workers; i++)
-            workers->loop->worker[i].trace.busy_ns = 0;
-        state->since_ns = state->standing.train_ns;
-    }
-    if (!from->ops->counts_rows) is_same = are_as_many && then->rows == workers->loop->order.batch;
-    return from->ops->restore(from, st, is_same);
-}
-
 /* ---- saving ---- */
 
 static drove_tensor flat(const char *name, drove_tensor_type type, size_t n, const void *bytes)
@@ -175,10 +157,82 @@ static size_t list_worker(const drove_workers *workers, unsigned i, uint64_t *tr
     return n;
 }
 
-/* Keys and values, NULL behind the last: borrowed. */
+/* Tensors of the strategy: its own, and those for each worker. */
+static size_t most_kept(const drove_workers *workers)
+{
+    return MOST_STRATEGY_TENSORS + (size_t)workers->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
+}
+
+/* The tensors of a state file; they borrow from the run. */
+typedef struct tensors {
+    drove_tensor *tensor; /* [most] */
+    size_t n, most;
+    uint64_t counters[N_COUNTERS];
+    double standing[N_STANDING];
+    uint64_t *trace; /* [n_workers][N_TRACE + N_STALENESS] */
+    void **memory;   /* what came from other ranks, up to a NULL; NULL: nothing */
+} tensors;
+
+static void tensors_fini(tensors *all)
+{
+    for (size_t i = 0; all->memory != NULL && all->memory[i] != NULL; i++) free(all->memory[i]);
+    free(all->memory);
+    free(all->trace);
+    free(all->tensor);
+}
+
+/* By all ranks: those of the others are sent to rank 0.  all: zeroed; tensors_fini, also after an
+ * error. */
+static drove_status list_tensors(const drove_problem *problem, const drove_workers *workers,
+                                 const drove_state *state, tensors *all)
+{
+    drove_sync *sync = workers->loop->sync;
+    drove_source *from = workers->loop->source;
+    const unsigned n_workers = workers->plan.n_workers;
+    const drove_standing *st = &state->standing;
+    all->most = 7 + most_kept(workers) + (size_t)n_workers * TENSORS_PER_WORKER;
+    all->tensor = calloc(all->most, sizeof *all->tensor);
+    all->trace = calloc((size_t)n_workers * (N_TRACE + N_STALENESS), sizeof *all->trace);
+    if (all->tensor == NULL || all->trace == NULL)
+        return drove__fail_nomem("a state file", all->most * sizeof *all->tensor);
+    const uint64_t counters[N_COUNTERS] = {atomic_load(&from->next),
+                                           atomic_load(&sync->published),
+                                           st->train_ns,
+                                           st->n_evaluations,
+                                           st->since_best,
+                                           st->evaluation_slot,
+                                           n_workers,
+                                           problem->n_train_whole};
+    memcpy(all->counters, counters, sizeof counters);
+    pack_standing(st, all->standing);
+    drove_tensor *t = all->tensor;
+    size_t n = 0;
+    const drove_params at = sync->ops->peek(sync);
+    const void *vector = at.words != NULL ? (const void *)at.words : at.theta;
+    t[n++] = flat("vector", DROVE_T_F32, sync->n_vector, vector);
+    t[n++] = flat("best", DROVE_T_F32, problem->model->n_params, state->best);
+    if (state->back != NULL) t[n++] = flat("back", DROVE_T_F32, sync->n_vector, state->back);
+    t[n++] = flat("counters", DROVE_T_U64, N_COUNTERS, all->counters);
+    t[n++] = flat("standing", DROVE_T_F64, N_STANDING, all->standing);
+    if (sync->ops->tensors != NULL) {
+        const size_t n_kept = sync->ops->tensors(sync, t + n, most_kept(workers));
+        DROVE_TRY(drove__ranks_rows(workers, t + n, n_kept));
+        n += n_kept;
+    }
+    if (from->ops->tensors != NULL) n += from->ops->tensors(from, t + n, all->most - n);
+    for (unsigned i = 0; i < n_workers; i++)
+        n += list_worker(workers, i, all->trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
+    all->n = n;
+    if (workers->ranks.n <= 1) return DROVE_OK;
+    return drove__ranks_gather(workers, t, &all->n, all->most, &all->memory);
+}
+
+/* Keys and values, NULL behind the last, and the texts of some. */
 typedef struct metadata {
     const char *word[2 * (MOST_FIXED + 8) + 1];
     size_t n;
+    char option[MOST_FIXED][DROVE_TEXT_SIZE];
+    char range[40], turn[40], window[40], data[DROVE_PROBLEM_TEXT_SIZE];
 } metadata;
 
 static void append(metadata *meta, const char *key, const char *value)
@@ -188,102 +242,81 @@ static void append(metadata *meta, const char *key, const char *value)
     meta->word[meta->n++] = value;
 }
 
-/* Tensors of the strategy: its own, and those for each worker. */
-static size_t most_kept(const drove_workers *workers)
+/* meta: zeroed; it stays where it is. */
+static drove_status list_metadata(const drove_config *config, const drove_problem *problem,
+                                  const drove_workers *workers, metadata *meta)
 {
-    return MOST_STRATEGY_TENSORS + (size_t)workers->plan.n_workers * STRATEGY_TENSORS_PER_WORKER;
-}
-
-/* t: [most].  *memory: what came from other ranks. */
-static drove_status write_state(drove_run *run, const char *path, drove_tensor *t, size_t most,
-                                uint64_t *trace, void ***memory)
-{
-    uint64_t counters[N_COUNTERS];
-    double standing[N_STANDING];
-    drove_sync *sync = run->workers.loop->sync;
-    drove_source *from = run->workers.loop->source;
-    size_t n = 0;
-    counters[0] = atomic_load(&run->workers.loop->source->next);
-    counters[1] = atomic_load(&run->workers.loop->sync->published);
-    counters[2] = run->state.standing.train_ns;
-    counters[3] = run->state.standing.n_evaluations;
-    counters[4] = run->state.standing.since_best;
-    counters[5] = run->state.standing.evaluation_slot;
-    counters[6] = run->workers.plan.n_workers;
-    counters[7] = run->problem.n_train_whole;
-    pack_standing(&run->state.standing, standing);
-    const drove_params at = sync->ops->peek(sync);
-    const void *vector = at.words != NULL ? (const void *)at.words : at.theta;
-    t[n++] = flat("vector", DROVE_T_F32, sync->n_vector, vector);
-    t[n++] = flat("best", DROVE_T_F32, run->problem.model->n_params, run->state.best);
-    if (run->state.back != NULL)
-        t[n++] = flat("back", DROVE_T_F32, sync->n_vector, run->state.back);
-    t[n++] = flat("counters", DROVE_T_U64, N_COUNTERS, counters);
-    t[n++] = flat("standing", DROVE_T_F64, N_STANDING, standing);
-    if (run->workers.loop->sync->ops->tensors != NULL) {
-        size_t n_kept = run->workers.loop->sync->ops->tensors(run->workers.loop->sync, t + n,
-                                                              most_kept(&run->workers));
-        DROVE_TRY(drove__ranks_rows(&run->workers, t + n, n_kept));
-        n += n_kept;
-    }
-    if (from->ops->tensors != NULL) n += from->ops->tensors(from, t + n, most - n);
-    for (unsigned i = 0; i < run->workers.plan.n_workers; i++) {
-        n += list_worker(&run->workers, i, trace + (size_t)i * (N_TRACE + N_STALENESS), t + n);
-    }
-    if (run->workers.ranks.n > 1)
-        DROVE_TRY(drove__ranks_gather(&run->workers, t, &n, most, memory));
-    if (run->workers.ranks.rank != 0) return DROVE_OK;
-    char values[MOST_FIXED][DROVE_TEXT_SIZE];
-    char range[40], turn[40], window[40], data[DROVE_PROBLEM_TEXT_SIZE];
-    metadata meta = {0};
-    append(&meta, "format", STATE_FORMAT);
+    const drove_loop *loop = workers->loop;
     size_t n_options, n_fixed = 0;
     const drove_option_info *info = drove_options_table(&n_options);
+    append(meta, "format", STATE_FORMAT);
     for (size_t i = 0; i < n_options; i++) {
         if (!info[i].is_fixed) continue;
         assert(n_fixed < MOST_FIXED);
-        get_fixed(&run->config, &run->workers, info[i].name, values[n_fixed]);
-        append(&meta, info[i].name, values[n_fixed++]);
+        get_fixed(config, workers, info[i].name, meta->option[n_fixed]);
+        append(meta, info[i].name, meta->option[n_fixed++]);
     }
-    snprintf(turn, sizeof turn, "%llu", (unsigned long long)run->workers.loop->order.batch);
-    append(&meta, "scale", drove__scaling_name(drove__data_scale(run->problem.train).scaling));
-    append(&meta, "turn_rows", turn);
-    if (run->problem.stream != NULL) {
-        snprintf(window, sizeof window, "%llu",
-                 (unsigned long long)run->workers.loop->order.windows->per_window);
-        append(&meta, "window_blocks", window);
+    snprintf(meta->turn, sizeof meta->turn, "%llu", (unsigned long long)loop->order.batch);
+    append(meta, "scale", drove__scaling_name(drove__data_scale(problem->train).scaling));
+    append(meta, "turn_rows", meta->turn);
+    if (problem->stream != NULL) {
+        snprintf(meta->window, sizeof meta->window, "%llu",
+                 (unsigned long long)loop->order.windows->per_window);
+        append(meta, "window_blocks", meta->window);
     }
-    append(&meta, "workers",
-           run->config.machine.workers != NULL ? run->config.machine.workers : "");
-    DROVE_TRY(drove__problem_describe(&run->problem, data));
-    append(&meta, "train_data", data);
-    if (run->problem.model->graph_text != NULL)
-        append(&meta, "graph", run->problem.model->graph_text);
-    if (run->workers.loop->shared != NULL) {
-        drove_engine_facts facts;
-        run->workers.loop->core_ops->typed->facts(run->workers.loop->shared, &facts);
-        snprintf(range, sizeof range, "%.17g", facts.model_range);
-        append(&meta, "found_range", range);
-    }
-    return drove__safetensors_write(path, t, n, meta.word);
+    append(meta, "workers", config->machine.workers != NULL ? config->machine.workers : "");
+    DROVE_TRY(drove__problem_describe(problem, meta->data));
+    append(meta, "train_data", meta->data);
+    if (problem->model->graph_text != NULL) append(meta, "graph", problem->model->graph_text);
+    if (loop->shared == NULL) return DROVE_OK;
+    drove_engine_facts facts;
+    loop->core_ops->typed->facts(loop->shared, &facts);
+    snprintf(meta->range, sizeof meta->range, "%.17g", facts.model_range);
+    append(meta, "found_range", meta->range);
+    return DROVE_OK;
 }
 
-drove_status drove__state_save(drove_run *run, const char *path)
+/* The records of the log and the model are written before the state that counts them.  Ranks but
+ * rank 0 send it their part. */
+drove_status drove__state_save(drove_run *run)
 {
-    size_t most =
-        7 + most_kept(&run->workers) + (size_t)run->workers.plan.n_workers * TENSORS_PER_WORKER;
-    void **memory = NULL;
-    drove_tensor *tensor = calloc(most, sizeof *tensor);
-    uint64_t *trace =
-        calloc((size_t)run->workers.plan.n_workers * (N_TRACE + N_STALENESS), sizeof *trace);
-    drove_status status = tensor != NULL && trace != NULL
-                              ? write_state(run, path, tensor, most, trace, &memory)
-                              : drove__fail_nomem("a state file", most * sizeof *tensor);
-    for (size_t i = 0; memory != NULL && memory[i] != NULL; i++) free(memory[i]);
-    free(memory);
-    free(trace);
-    free(tensor);
-    return status;
+    const char *out = run->config.files.out;
+    drove_state *state = &run->state;
+    const drove_workers *workers = &run->workers;
+    bool are_finite;
+    DROVE_TRY(drove__run_check_theta(&run->problem, workers, state, &are_finite));
+    if (atomic_load(&workers->loop->nonfinite)) return DROVE_OK;
+    state->save = (drove_saving){.done_batches = atomic_load(&workers->loop->source->next),
+                                 .done_updates = atomic_load(&workers->loop->sync->published),
+                                 .done_ns = state->standing.train_ns,
+                                 .is_there = state->save.is_there && out != NULL};
+    if (out == NULL) return DROVE_OK;
+    const bool writes = workers->ranks.rank == 0;
+    drove_status status = DROVE_OK;
+    tensors all = {0};
+    metadata meta = {0};
+    char *model = NULL, *path = NULL;
+    if (writes) {
+        if ((status = drove__jsonl_sync(run->output.log)) != DROVE_OK) goto fail;
+        if ((status = drove__events_sync(run->output.events)) != DROVE_OK) goto fail;
+        model = drove__path_join(out, "model.safetensors");
+        path = drove__path_join(out, DROVE_STATE_NAME);
+        if (model == NULL || path == NULL) status = drove__fail_nomem("a path", strlen(out));
+        if (status != DROVE_OK) goto fail;
+        status = drove__output_model(&run->problem, workers, state, model);
+        if (status != DROVE_OK) goto fail;
+        if ((status = drove__folder_keep_state(&run->config)) != DROVE_OK) goto fail;
+    }
+    status = list_tensors(&run->problem, workers, state, &all);
+    if (status != DROVE_OK || !writes) goto fail;
+    status = list_metadata(&run->config, &run->problem, workers, &meta);
+    if (status == DROVE_OK) status = drove__safetensors_write(path, all.tensor, all.n, meta.word);
+fail:
+    tensors_fini(&all);
+    free(model);
+    free(path);
+    if (status == DROVE_OK) state->save.is_there = true;
+    return drove__output_status(status);
 }
 
 /* ---- loading ---- */
@@ -511,101 +544,132 @@ static drove_status convert_turns(const drove_problem *problem, const drove_work
     return DROVE_OK;
 }
 
-/* The vector is handed to the strategy last: what can be refused is refused before anything is
- * changed there. */
-static drove_status load_all(drove_run *run, const drove_safetensors *st)
+/* True if the file is of a run of the same options, data, model and so on.  counters: its own. */
+static drove_status check_all(const drove_config *config, const drove_problem *problem,
+                              const drove_workers *workers, const drove_safetensors *st,
+                              uint64_t counters[N_COUNTERS])
 {
     const void *bytes;
-    uint64_t counters[N_COUNTERS];
-    double standing[N_STANDING];
-    DROVE_TRY(check_options(&run->config, &run->workers, st));
-    DROVE_TRY(check_scale(&run->config, &run->problem, st));
+    DROVE_TRY(check_options(config, workers, st));
+    DROVE_TRY(check_scale(config, problem, st));
     /* A network from a file: the file may have changed. */
-    const char *graph = run->problem.model->graph_text,
+    const char *graph = problem->model->graph_text,
                *saved_graph = drove__safetensors_meta(st, "graph");
     if (graph != NULL && (saved_graph == NULL || strcmp(graph, saved_graph) != 0))
         return drove__fail(
             DROVE_E_ARG,
             "--model %s: expected the network of the run to be continued, found another",
-            run->config.problem.model);
-    DROVE_TRY(check_data(&run->config, &run->problem, &run->workers, st));
+            config->problem.model);
+    DROVE_TRY(check_data(config, problem, workers, st));
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
-    memcpy(counters, bytes, sizeof counters);
+    memcpy(counters, bytes, N_COUNTERS * sizeof *counters);
     DROVE_TRY(check_counts("counters", counters, N_COUNTERS));
-    DROVE_TRY(check_workers(&run->workers, counters[6]));
+    DROVE_TRY(check_workers(workers, counters[6]));
     /* --until may have changed which of them are for validation. */
-    if (counters[7] != run->problem.n_train_whole) {
-        if (run->problem.stream != NULL)
-            return drove__fail(
-                DROVE_E_ARG,
-                "--memory: expected as much as the run to be continued had, since it took other "
-                "examples for testing and validation: %llu training examples without them, found "
-                "%zu",
-                (unsigned long long)counters[7], run->problem.n_train_whole);
-        return drove__fail(DROVE_E_ARG,
-                           "--until: expected the same validation examples as in the run to be "
-                           "continued, %llu training examples without them, found %zu",
-                           (unsigned long long)counters[7], run->problem.n_train_whole);
-    }
+    if (counters[7] == problem->n_train_whole) return DROVE_OK;
+    if (problem->stream != NULL)
+        return drove__fail(
+            DROVE_E_ARG,
+            "--memory: expected as much as the run to be continued had, since it took other "
+            "examples for testing and validation: %llu training examples without them, found "
+            "%zu",
+            (unsigned long long)counters[7], problem->n_train_whole);
+    return drove__fail(DROVE_E_ARG,
+                       "--until: expected the same validation examples as in the run to be "
+                       "continued, %llu training examples without them, found %zu",
+                       (unsigned long long)counters[7], problem->n_train_whole);
+}
+
+/* The standing, and the best parameters. */
+static drove_status load_standing(const drove_problem *problem, drove_state *state,
+                                  const drove_safetensors *st, const uint64_t counters[N_COUNTERS])
+{
+    const void *bytes;
+    double standing[N_STANDING];
     DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
     memcpy(standing, bytes, sizeof standing);
-    DROVE_TRY(
-        drove__safetensors_want(st, "best", DROVE_T_F32, run->problem.model->n_params, &bytes));
-    memcpy(run->state.best, bytes, run->problem.model->n_params * sizeof(float));
-    const unsigned n_saved = (unsigned)counters[6];
-    const bool are_as_many = n_saved == run->workers.plan.n_workers;
+    unpack_standing(&state->standing, standing);
+    state->standing.train_ns = counters[2];
+    state->standing.n_evaluations = counters[3];
+    state->standing.since_best = counters[4];
+    state->standing.evaluation_slot = counters[5];
+    DROVE_TRY(drove__safetensors_want(st, "best", DROVE_T_F32, problem->model->n_params, &bytes));
+    memcpy(state->best, bytes, problem->model->n_params * sizeof(float));
+    return DROVE_OK;
+}
+
+/* What each worker has counted and its rule has kept, and the range of low-precision words. */
+static drove_status load_workers(const drove_config *config, const drove_workers *workers,
+                                 const drove_callbacks *cb, const drove_safetensors *st,
+                                 unsigned n_saved)
+{
+    const bool are_as_many = n_saved == workers->plan.n_workers;
     uint64_t t = 0;
-    for (unsigned i = 0; i < n_saved; i++)
-        DROVE_TRY(load_worker(&run->workers, st, i, are_as_many, &t));
-    if (!are_as_many) DROVE_TRY(load_mean_states(&run->workers, st, n_saved, t));
-    drove__run_say_other_number(&run->config, &run->workers, &run->output.cb, st, n_saved);
-    drove__ranks_standing(&run->workers);
+    for (unsigned i = 0; i < n_saved; i++) DROVE_TRY(load_worker(workers, st, i, are_as_many, &t));
+    if (!are_as_many) DROVE_TRY(load_mean_states(workers, st, n_saved, t));
+    drove__run_say_other_number(config, workers, cb, st, n_saved);
     /* The words of low-precision parameters mean what they meant under the range of then. */
     double range;
-    if (run->workers.loop->shared != NULL) {
-        const char *text = drove__safetensors_meta(st, "found_range");
-        if (text == NULL)
-            return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
-        DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
-        DROVE_TRY(run->workers.loop->core_ops->typed->set_range(run->workers.loop->shared, range));
-    }
-    atomic_store(&run->workers.loop->source->next, counters[0]);
-    run->state.standing.train_ns = counters[2];
-    run->state.standing.n_evaluations = counters[3];
-    run->state.standing.since_best = counters[4];
-    run->state.standing.evaluation_slot = counters[5];
+    if (workers->loop->shared == NULL) return DROVE_OK;
+    const char *text = drove__safetensors_meta(st, "found_range");
+    if (text == NULL)
+        return drove__fail(DROVE_E_DATA, "expected metadata \"found_range\", found none");
+    DROVE_TRY(drove__parse_real("found_range", text, 0, FLT_MAX, &range));
+    return workers->loop->core_ops->typed->set_range(workers->loop->shared, range);
+}
+
+/* The next batch, in the turns and rounds of now.  names: --workers. */
+static drove_status load_source(const drove_problem *problem, drove_workers *workers,
+                                drove_state *state, const drove_callbacks *cb,
+                                const drove_safetensors *st, const uint64_t counters[N_COUNTERS],
+                                const char *names)
+{
+    drove_source *from = workers->loop->source;
     drove_left_out then = {.n_workers = (unsigned)counters[6]};
-    DROVE_TRY(convert_turns(&run->problem, &run->workers, &run->output.cb, st, &then));
+    atomic_store(&from->next, counters[0]);
+    DROVE_TRY(convert_turns(problem, workers, cb, st, &then));
     /* Another number of workers goes on at its next whole round. */
-    uint64_t batch = atomic_load(&run->workers.loop->source->next),
-             width = run->workers.loop->source->width;
-    if (width > 0)
-        atomic_store(&run->workers.loop->source->next, (batch + width - 1) / width * width);
-    DROVE_TRY(load_source(&run->config, &run->workers, &run->state, st, &then));
-    if (!run->workers.plan.source->counts_rows)
-        drove__run_say_left_out(&run->problem, &run->workers, &run->output.cb, st, &then);
-    unpack_standing(&run->state.standing, standing);
-    /* The parameters that the run would step back to. */
-    const void *back;
-    const size_t n_vector = run->workers.loop->sync->n_vector;
-    run->workers.optim->back_off = run->state.standing.back_off;
-    if (drove__safetensors_find(st, "back") != NULL) {
-        DROVE_TRY(drove__safetensors_want(st, "back", DROVE_T_F32, n_vector, &back));
-        run->state.back = drove__alloc(n_vector, sizeof *run->state.back);
-        if (run->state.back == NULL)
-            return drove__fail_nomem("parameters to step back to", n_vector);
-        memcpy(run->state.back, back, n_vector * sizeof *run->state.back);
+    const uint64_t batch = atomic_load(&from->next), width = from->width;
+    if (width > 0) atomic_store(&from->next, (batch + width - 1) / width * width);
+    if (from->ops->restore != NULL) {
+        const char *saved = drove__safetensors_meta(st, "workers");
+        const bool are_as_many = then.n_workers == workers->plan.n_workers;
+        bool is_same =
+            saved != NULL && strcmp(saved, names != NULL ? names : "") == 0 && are_as_many;
+        if (!is_same) {
+            /* Work of others counts in the run's sums, but the time was theirs. */
+            for (unsigned i = 0; i < workers->plan.n_workers; i++)
+                workers->loop->worker[i].trace.busy_ns = 0;
+            state->since_ns = state->standing.train_ns;
+        }
+        if (!from->ops->counts_rows)
+            is_same = are_as_many && then.rows == workers->loop->order.batch;
+        DROVE_TRY(from->ops->restore(from, st, is_same));
     }
-    run->state.save.done_batches = atomic_load(&run->workers.loop->source->next);
-    run->state.save.done_updates = counters[1];
-    run->state.save.done_ns = counters[2];
-    run->state.save.is_there = run->config.files.resume != NULL;
-    DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, run->workers.loop->sync->n_vector,
-                                      &bytes));
+    if (!workers->plan.source->counts_rows)
+        drove__run_say_left_out(problem, workers, cb, st, &then);
+    return DROVE_OK;
+}
+
+/* The vector, handed to the strategy, and the one that the run would step back to. */
+static drove_status load_vector(const drove_workers *workers, drove_state *state,
+                                const drove_safetensors *st, uint64_t published)
+{
+    drove_sync *sync = workers->loop->sync;
+    const size_t n = sync->n_vector;
+    const void *bytes;
+    workers->optim->back_off = state->standing.back_off;
+    if (drove__safetensors_find(st, "back") != NULL) {
+        DROVE_TRY(drove__safetensors_want(st, "back", DROVE_T_F32, n, &bytes));
+        state->back = drove__alloc(n, sizeof *state->back);
+        if (state->back == NULL) return drove__fail_nomem("parameters to step back to", n);
+        memcpy(state->back, bytes, n * sizeof *state->back);
+    }
+    DROVE_TRY(drove__safetensors_want(st, "vector", DROVE_T_F32, n, &bytes));
     drove_params vector = {.theta = (float *)(uintptr_t)bytes};
-    if (run->workers.loop->shared != NULL)
+    if (workers->loop->shared != NULL)
         vector = (drove_params){.words = (uint32_t *)(uintptr_t)bytes};
-    return drove__sync_restore(run->workers.loop->sync, counters[1], &vector, st);
+    return drove__sync_restore(sync, published, &vector, st);
 }
 
 /* The file is not there, or not as it was written.  Any other error may pass, and the file with it
@@ -646,24 +710,45 @@ static drove_status load_file(const char *folder, const drove_callbacks *cb, con
     return drove__fail(last, "%s", why);
 }
 
+/* The strategy gets its vector last: what can be refused is refused before anything is changed
+ * there. */
 drove_status drove__state_load(drove_run *run)
 {
+    const drove_config_files *files = &run->config.files;
+    const drove_callbacks *cb = &run->output.cb;
+    drove_workers *workers = &run->workers;
+    drove_state *state = &run->state;
     drove_safetensors st;
-    drove_status status = DROVE_OK;
-    const bool is_recorded = drove__replay_has_state(&run->workers);
+    uint64_t counters[N_COUNTERS];
+    const bool is_recorded = drove__replay_has_state(workers);
     const char *flag = is_recorded ? "--replay" : "--resume";
-    if (is_recorded) status = drove__replay_state(&run->workers, &st);
-    else if (run->config.files.resume == NULL) return DROVE_OK;
-    else {
-        if (run->workers.ranks.rank == 0)
-            status =
-                load_file(run->config.files.resume, &run->output.cb, &run->state.resumed_name, &st);
-        status = drove__ranks_share(&run->workers, status, &st);
+    drove_status status = DROVE_OK;
+    if (is_recorded) {
+        status = drove__replay_state(workers, &st);
+    } else if (files->resume == NULL) {
+        return DROVE_OK;
+    } else {
+        if (workers->ranks.rank == 0)
+            status = load_file(files->resume, cb, &state->resumed_name, &st);
+        status = drove__ranks_share(workers, status, &st);
     }
     if (status != DROVE_OK) return drove__fail_in(status, "%s", flag);
-    status = load_all(run, &st);
+    status = check_all(&run->config, &run->problem, workers, &st, counters);
+    if (status != DROVE_OK) goto fail;
+    if ((status = load_standing(&run->problem, state, &st, counters)) != DROVE_OK) goto fail;
+    status = load_workers(&run->config, workers, cb, &st, (unsigned)counters[6]);
+    if (status != DROVE_OK) goto fail;
+    drove__ranks_standing(workers);
+    status =
+        load_source(&run->problem, workers, state, cb, &st, counters, run->config.machine.workers);
+    if (status != DROVE_OK) goto fail;
+    state->save = (drove_saving){.is_there = files->resume != NULL,
+                                 .done_batches = atomic_load(&workers->loop->source->next),
+                                 .done_updates = counters[1],
+                                 .done_ns = counters[2]};
+    status = load_vector(workers, state, &st, counters[1]);
+fail:
     drove__safetensors_fini(&st);
     if (status == DROVE_OK) return DROVE_OK;
-    return drove__fail_in(status, "%s: %s", flag,
-                          is_recorded ? run->config.files.replay : run->config.files.resume);
+    return drove__fail_in(status, "%s: %s", flag, is_recorded ? files->replay : files->resume);
 }

@@ -9,6 +9,7 @@
 #include "loop/evaluation.h"
 #include "loop/host.h"
 #include "files/output.h"
+#include "files/state.h"
 #include "values/interrupt.h"
 #include "values/progress.h"
 #include "values/ranks.h"
@@ -73,17 +74,6 @@ static uint64_t next_evaluation(const drove_config *config, const drove_workers 
     return width == 0 ? at : (at + width - 1) / width * width;
 }
 
-/* A parameter that no example of an evaluation meets does not show in the loss. */
-static drove_status check_parameters(const drove_problem *problem, const drove_workers *workers,
-                                     drove_state *state, bool *are_finite)
-{
-    const float *theta;
-    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
-    *are_finite = workers->kernels.finite_f32(theta, problem->model->n_params);
-    if (!*are_finite) atomic_store(&workers->loop->nonfinite, 1);
-    return DROVE_OK;
-}
-
 /* True if the loss is the best so far, whose parameters are kept then.  The place of a signal must
  * not decide which they are. */
 static bool is_best(const drove_problem *problem, drove_state *state)
@@ -143,48 +133,50 @@ static drove_status score_all(const drove_problem *problem, const drove_workers 
                       &st->test_accuracy);
 }
 
+/* Scores the present parameters, keeps them if they are the best, and tells of it. */
 static drove_status evaluate(drove_run *run)
 {
-    drove_standing *st = &run->state.standing;
+    const drove_config *config = &run->config;
+    const drove_problem *problem = &run->problem;
+    const drove_workers *workers = &run->workers;
+    drove_state *state = &run->state;
+    drove_output *output = &run->output;
+    drove_standing *st = &state->standing;
+    drove_loop *loop = workers->loop;
     bool are_finite;
-    DROVE_TRY(score_all(&run->problem, &run->workers, &run->state,
-                        drove__ranks_part(&run->config, &run->workers)));
+    DROVE_TRY(score_all(problem, workers, state, drove__ranks_part(config, workers)));
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
     /* The first planned evaluation that is still to come. */
-    uint64_t next = atomic_load(&run->workers.loop->source->next);
+    uint64_t next = atomic_load(&loop->source->next);
     /* Near it at once, from below: a state file may hold any counter. */
-    double slot = ((double)next - run->workers.loop->source->width) /
-                      batches_between(&run->config, &run->workers) -
-                  2.0;
-    run->state.standing.evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
-    while (next_evaluation(&run->config, &run->workers, &run->state) <= next)
-        run->state.standing.evaluation_slot++;
-    DROVE_TRY(check_parameters(&run->problem, &run->workers, &run->state, &are_finite));
+    double slot = ((double)next - loop->source->width) / batches_between(config, workers) - 2.0;
+    st->evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
+    while (next_evaluation(config, workers, state) <= next) st->evaluation_slot++;
+    DROVE_TRY(drove__run_check_theta(problem, workers, state, &are_finite));
     bool is_finite = isfinite(st->loss) && are_finite;
-    if (!is_finite) atomic_store(&run->workers.loop->nonfinite, 1);
+    if (!is_finite) atomic_store(&loop->nonfinite, 1);
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial))
             continue;
         st->mark[i] = (drove_mark){.train_s = seconds(st->train_ns),
-                                   .epochs = (double)drove__run_examples(&run->workers) /
-                                             (double)run->workers.loop->order.n_rows,
-                                   .updates = atomic_load(&run->workers.loop->sync->published),
+                                   .epochs = (double)drove__run_examples(workers) /
+                                             (double)loop->order.n_rows,
+                                   .updates = atomic_load(&loop->sync->published),
                                    .met = true};
     }
     /* The best parameters; if nobody will ask for them, their pages stay untouched. */
-    const bool is_asked = run->output.log != NULL || run->problem.validation != NULL;
-    if (is_finite && is_best(&run->problem, &run->state) && is_asked) {
+    const bool is_asked = output->log != NULL || problem->validation != NULL;
+    if (is_finite && is_best(problem, state) && is_asked) {
         const float *theta;
-        DROVE_TRY(drove__run_theta(&run->problem, &run->workers, &run->state, &theta));
-        memcpy(run->state.best, theta, run->problem.model->n_params * sizeof *run->state.best);
-        if (run->output.log != NULL)
-            DROVE_TRY(drove__output_best(&run->config, &run->problem, &run->state));
+        DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
+        memcpy(state->best, theta, problem->model->n_params * sizeof *state->best);
+        if (output->log != NULL) DROVE_TRY(drove__output_best(config, problem, state));
     }
     drove_progress p;
-    drove__run_progress(&run->config, &run->workers, &run->state, st->train_ns, &p);
+    drove__run_progress(config, workers, state, st->train_ns, &p);
     p.evaluated = 1;
-    if (run->output.cb.evaluated != NULL) run->output.cb.evaluated(run->output.cb.context, &p);
+    if (output->cb.evaluated != NULL) output->cb.evaluated(output->cb.context, &p);
     return drove__output_evaluation(run, &p);
 }
 
@@ -358,20 +350,6 @@ static bool save_is_due(const drove_config *config, const drove_workers *workers
     return false;
 }
 
-/* Saves, unless there is rubbish to save: then the run has crashed, and the older state stays. */
-static drove_status save(drove_run *run)
-{
-    bool are_finite;
-    DROVE_TRY(check_parameters(&run->problem, &run->workers, &run->state, &are_finite));
-    if (atomic_load(&run->workers.loop->nonfinite)) return DROVE_OK;
-    run->state.save.done_batches = atomic_load(&run->workers.loop->source->next);
-    run->state.save.done_updates = atomic_load(&run->workers.loop->sync->published);
-    run->state.save.done_ns = run->state.standing.train_ns;
-    DROVE_TRY(drove__output_save(run));
-    run->state.save.is_there = run->config.files.out != NULL;
-    return DROVE_OK;
-}
-
 static uint64_t next_stop(const drove_config *config, const drove_workers *workers,
                           const drove_state *state)
 {
@@ -386,51 +364,6 @@ static uint64_t next_stop(const drove_config *config, const drove_workers *worke
     return stop;
 }
 
-/* With no worker left nothing can be evaluated: what there is is saved, and the run has failed. */
-static drove_status check_source(drove_run *run)
-{
-    drove_source *from = run->workers.loop->source;
-    drove_status status = drove__source_check(from);
-    if (status == DROVE_OK) return DROVE_OK;
-    bool saves = run->config.files.out != NULL;
-    char text[DROVE_ERROR_TEXT_SIZE];
-    drove__error_copy(text);
-    DROVE_TRY(save(run));
-    return drove__fail(status, "%s; %s%s", text,
-                       saves ? "the state is saved: drove train --resume "
-                             : "nothing is saved without --out",
-                       saves ? run->config.files.out : "");
-}
-
-/* The last workers may be lost in an evaluation too. */
-static drove_status evaluate_or_save(drove_run *run)
-{
-    drove_status status = evaluate(run);
-    if (status == DROVE_OK) return status;
-    drove_status lost = check_source(run);
-    return lost != DROVE_OK ? lost : status;
-}
-
-/* The planned evaluation that is due, or that of a crash.  *evaluated: it was made, and its
- * parameters are still the present ones. */
-static drove_status evaluate_if_due(drove_run *run, bool *evaluated)
-{
-    drove_loop *loop = run->workers.loop;
-    if (atomic_load(&loop->nonfinite))
-        DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->output.cb));
-    *evaluated = atomic_load(&loop->nonfinite) ||
-                 atomic_load(&loop->source->next) >=
-                     next_evaluation(&run->config, &run->workers, &run->state);
-    if (!*evaluated) return DROVE_OK;
-    DROVE_TRY(evaluate_or_save(run));
-    if (!atomic_load(&loop->nonfinite))
-        return drove__stopping_evaluated(&run->problem, &run->workers, &run->state, &run->output.cb,
-                                         evaluated);
-    DROVE_TRY(drove__stopping_recover(&run->workers, &run->state, &run->output.cb));
-    *evaluated = atomic_load(&loop->nonfinite) != 0;
-    return DROVE_OK;
-}
-
 drove_status drove__run_sample_loss(const drove_problem *problem, const drove_workers *workers,
                                     drove_state *state, size_t n_rows, double *loss)
 {
@@ -441,70 +374,96 @@ drove_status drove__run_sample_loss(const drove_problem *problem, const drove_wo
     return DROVE_OK;
 }
 
-drove_status drove__run_piece(drove_run *run, double train_s, size_t n_rows, double *loss)
+drove_status drove__run_piece(const drove_config *config, drove_workers *workers,
+                              drove_state *state, double train_s)
 {
-    const double end_s = seconds(run->state.standing.train_ns) + train_s;
-    DROVE_TRY(train_until(&run->config, &run->workers, &run->state, UINT64_MAX / 2, end_s,
-                          &run->output.cb));
-    DROVE_TRY(check_source(run));
-    DROVE_TRY(drove__sync_parked(run->workers.loop->sync));
-    return drove__run_sample_loss(&run->problem, &run->workers, &run->state, n_rows, loss);
+    const double end_s = seconds(state->standing.train_ns) + train_s;
+    const drove_callbacks silent = {0};
+    DROVE_TRY(train_until(config, workers, state, UINT64_MAX / 2, end_s, &silent));
+    DROVE_TRY(drove__source_check(workers->loop->source));
+    return drove__sync_parked(workers->loop->sync);
 }
 
-static drove_status control(drove_run *run)
+static void restore_denormals(uint64_t *before)
 {
-    bool evaluated = true;
-    if (run->state.standing.n_evaluations == 0) {
-        DROVE_TRY(evaluate_or_save(run));
-        DROVE_TRY(drove__stopping_evaluated(&run->problem, &run->workers, &run->state,
-                                            &run->output.cb, &evaluated));
-    } else if (run_is_over(&run->config, &run->workers, &run->state)) {
-        drove__run_say_nothing_to_do(&run->config, &run->workers, &run->state, &run->output.cb);
-    } else {
-        drove__run_say_no_steps(&run->config, &run->workers, &run->output.cb);
-    }
-    while (!run_is_over(&run->config, &run->workers, &run->state)) {
-        drove_status status =
-            train_until(&run->config, &run->workers, &run->state,
-                        next_stop(&run->config, &run->workers, &run->state),
-                        drove__run_most_seconds(&run->config, &run->workers), &run->output.cb);
-        if (status != DROVE_OK)
-            return drove__run_record_failed(&run->workers, &run->state, status, &run->output.cb);
-        DROVE_TRY(check_source(run));
-        DROVE_TRY(drove__sync_parked(run->workers.loop->sync));
-        const char *record = run->problem.given == NULL ? run->config.files.record : NULL;
-        DROVE_TRY(drove__run_record_parked(record, &run->workers, &run->state, &run->output.cb));
-        DROVE_TRY(evaluate_if_due(run, &evaluated));
-        if (save_is_due(&run->config, &run->workers, &run->state, evaluated)) DROVE_TRY(save(run));
-    }
-    if (!evaluated) {
-        /* The run ended between two evaluations: measure the end, which may be what meets the
-         * target.  The plan of evaluations and the patience stay as they were, so that a run
-         * continued from here evaluates where an unbroken one does. */
-        drove_standing before = run->state.standing;
-        DROVE_TRY(evaluate_or_save(run));
-        (void)run_is_over(&run->config, &run->workers, &run->state);
-        run->state.standing.evaluation_slot = before.evaluation_slot;
-        run->state.standing.since_best = before.since_best;
-        run->state.standing.patience_loss = before.patience_loss;
-    }
-    /* The best parameters by the validation loss are the run's result. */
-    if (drove__output_has_best(&run->problem, &run->state) && run->state.outcome != DROVE_CRASHED) {
-        run->state.gives_best = true;
-        DROVE_TRY(score_all(&run->problem, &run->workers, &run->state,
-                            drove__ranks_part(&run->config, &run->workers)));
-        drove__run_say(&run->output.cb,
-                       "result: the parameters with the best validation loss, %.4g",
-                       run->state.standing.validation_loss);
-    }
-    return run->state.outcome == DROVE_CRASHED ? DROVE_OK : save(run);
+    drove__denormals_restore(*before);
 }
 
-/* Means of replicas and centres are computed in this thread: with the workers' arithmetic. */
 drove_status drove__run_control(drove_run *run)
 {
-    uint64_t before = drove__denormals_flush();
-    drove_status status = control(run);
-    drove__denormals_restore(before);
-    return status;
+    const drove_config *config = &run->config;
+    const drove_problem *problem = &run->problem;
+    drove_workers *workers = &run->workers;
+    drove_state *state = &run->state;
+    const drove_callbacks *cb = &run->output.cb;
+    drove_loop *loop = workers->loop;
+    const char *out = config->files.out, *record = config->files.record;
+    bool evaluated = true; /* the standing is that of the present parameters */
+    drove_status status, lost;
+    char text[DROVE_ERROR_TEXT_SIZE];
+    /* Means of replicas and centres are computed in this thread: with the workers' arithmetic. */
+    __attribute__((cleanup(restore_denormals), unused)) uint64_t before = drove__denormals_flush();
+
+    if (state->standing.n_evaluations == 0) {
+        if ((status = evaluate(run)) != DROVE_OK) goto fail;
+        DROVE_TRY(drove__stopping_evaluated(problem, workers, state, cb, &evaluated));
+    } else if (run_is_over(config, workers, state)) {
+        drove__run_say_nothing_to_do(config, workers, state, cb);
+    } else {
+        drove__run_say_no_steps(config, workers, cb);
+    }
+
+    while (!run_is_over(config, workers, state)) {
+        status = train_until(config, workers, state, next_stop(config, workers, state),
+                             drove__run_most_seconds(config, workers), cb);
+        if (status != DROVE_OK) return drove__run_record_failed(workers, state, status, cb);
+        if ((status = drove__source_check(loop->source)) != DROVE_OK) goto fail;
+        DROVE_TRY(drove__sync_parked(loop->sync));
+        DROVE_TRY(
+            drove__run_record_parked(problem->given == NULL ? record : NULL, workers, state, cb));
+        /* The planned evaluation that is due, or that of a crash. */
+        if (atomic_load(&loop->nonfinite)) DROVE_TRY(drove__stopping_recover(workers, state, cb));
+        evaluated = atomic_load(&loop->nonfinite) ||
+                    atomic_load(&loop->source->next) >= next_evaluation(config, workers, state);
+        if (evaluated) {
+            if ((status = evaluate(run)) != DROVE_OK) goto fail;
+            if (atomic_load(&loop->nonfinite)) {
+                DROVE_TRY(drove__stopping_recover(workers, state, cb));
+                evaluated = atomic_load(&loop->nonfinite) != 0;
+            } else {
+                DROVE_TRY(drove__stopping_evaluated(problem, workers, state, cb, &evaluated));
+            }
+        }
+        if (save_is_due(config, workers, state, evaluated)) DROVE_TRY(drove__state_save(run));
+    }
+
+    /* The run ended between two evaluations: measure the end, which may be what meets the target.
+     * The plan of evaluations and the patience stay as they were, so that a run continued from
+     * here evaluates where an unbroken one does. */
+    if (!evaluated) {
+        const drove_standing planned = state->standing;
+        if ((status = evaluate(run)) != DROVE_OK) goto fail;
+        (void)run_is_over(config, workers, state);
+        state->standing.evaluation_slot = planned.evaluation_slot;
+        state->standing.since_best = planned.since_best;
+        state->standing.patience_loss = planned.patience_loss;
+    }
+    if (state->outcome == DROVE_CRASHED) return DROVE_OK;
+    /* The best parameters by the validation loss are the run's result. */
+    if (drove__output_has_best(problem, state)) {
+        state->gives_best = true;
+        DROVE_TRY(score_all(problem, workers, state, drove__ranks_part(config, workers)));
+        drove__run_say(cb, "result: the parameters with the best validation loss, %.4g",
+                       state->standing.validation_loss);
+    }
+    return drove__state_save(run);
+
+fail:
+    /* With no worker left, and the last may be lost in an evaluation too, nothing can be evaluated:
+     * what there is is saved, and the run has failed. */
+    if ((lost = drove__source_check(loop->source)) == DROVE_OK) return status;
+    drove__error_copy(text);
+    DROVE_TRY(drove__state_save(run));
+    if (out == NULL) return drove__fail(lost, "%s; nothing is saved without --out", text);
+    return drove__fail(lost, "%s; the state is saved: drove train --resume %s", text, out);
 }

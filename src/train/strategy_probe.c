@@ -329,7 +329,9 @@ static bool do_round(contest *c, double train_s)
         drove_probe_piece *piece = &r->piece[r->n_pieces];
         drove_run *run = c->entrant[i];
         if (run == NULL) continue;
-        if (drove__run_piece(run, train_s, c->n_sample, &piece->loss) != DROVE_OK) {
+        if (drove__run_piece(&run->config, &run->workers, &run->state, train_s) != DROVE_OK ||
+            drove__run_sample_loss(&run->problem, &run->workers, &run->state, c->n_sample,
+                                   &piece->loss) != DROVE_OK) {
             drop(c, i);
             continue;
         }

@@ -103,3 +103,13 @@ drove_status drove__run_theta(const drove_problem *problem, const drove_workers 
     state->theta_is_current = true;
     return DROVE_OK;
 }
+
+drove_status drove__run_check_theta(const drove_problem *problem, const drove_workers *workers,
+                                    drove_state *state, bool *are_finite)
+{
+    const float *theta;
+    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
+    *are_finite = workers->kernels.finite_f32(theta, problem->model->n_params);
+    if (!*are_finite) atomic_store(&workers->loop->nonfinite, 1);
+    return DROVE_OK;
+}

@@ -17,6 +17,10 @@ void drove__run_progress(const drove_config *config, const drove_workers *worker
  * until they go on.  Errors: those of the engine that computes statistics. */
 drove_status drove__run_theta(const drove_problem *problem, const drove_workers *workers,
                               drove_state *state, const float **out);
+/* Are they finite?  If not, sets workers->loop->nonfinite: one that no example of an evaluation
+ * meets does not show in the loss.  Errors: as above. */
+drove_status drove__run_check_theta(const drove_problem *problem, const drove_workers *workers,
+                                    drove_state *state, bool *are_finite);
 
 /* The source of the model's matrix products: "drove; large: oneDNN 2.6.3 avx512_core" ... */
 const char *drove__run_gemm(const drove_problem *problem, const drove_workers *workers);
