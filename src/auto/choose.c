@@ -264,8 +264,7 @@ static double lr_of_margin(const drove_config *config, const drove_problem *prob
 }
 
 drove_status drove__choose_lr(const drove_config *config, const drove_problem *problem,
-                              drove_workers *workers, const float *theta, drove_trials *trials,
-                              drove_choice *choice)
+                              drove_workers *workers, drove_trials *trials, drove_choice *choice)
 {
     const drove_search *search = &config->chosen.search;
     const bool finds = finds_lr(config, problem, workers);
@@ -282,7 +281,7 @@ drove_status drove__choose_lr(const drove_config *config, const drove_problem *p
     drove_status status = DROVE_OK;
     if (by_margin > 0.0) trials->lr = by_margin;
     else
-        status = drove__trials_run(config, problem, workers, config->method.rule, theta,
+        status = drove__trials_run(config, problem, workers, config->method.rule, problem->first,
                                    epochs * (double)problem->n_train_whole, trials);
     DROVE_TRY(drove__ranks_agree(workers, status));
     /* The results of all ranks differ where each has examples or a processor of its own. */

@@ -34,11 +34,10 @@ drove_status drove__choose_method(const drove_config *config, const drove_proble
                                   const drove_workers *workers, drove_choice *choice);
 /* Where the rule's state is, for a strategy with these needs. */
 void drove__choose_rule_state(const drove_config *config, unsigned needs, drove_choice *choice);
-/* The step size by trials from theta[n_params]; by all ranks, which take that of rank 0.  The
+/* The step size by trials from the first parameters; by all ranks, which take that of rank 0.  The
  * choice points to *trials.  Errors: those of drove__trials_run, and of ranks. */
 drove_status drove__choose_lr(const drove_config *config, const drove_problem *problem,
-                              drove_workers *workers, const float *theta, drove_trials *trials,
-                              drove_choice *choice);
+                              drove_workers *workers, drove_trials *trials, drove_choice *choice);
 /* The step size for so many workers as there are, where the run has chosen it. */
 void drove__choose_stretch(const drove_config *config, const drove_workers *workers,
                            drove_choice *choice);

@@ -1,5 +1,5 @@
 /* files/facts.c - fills the facts of a run, section by section; the only file that knows both its
- * values and its report. */
+ * values and its report.  A section takes the values that it is about. */
 #include "files/facts.h"
 
 #include "accum/accum.h"
@@ -9,7 +9,9 @@
 #include "coord/assigned.h"
 #include "loop/host.h"
 #include "config/chosen.h"
+#include "files/final_metrics.h"
 #include "values/progress.h"
+#include "values/say.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,8 +21,7 @@
 
 /* ---- workers ---- */
 
-static drove_status fill_workers(const drove_config *config, const drove_workers *workers,
-                                 drove_facts *f)
+static drove_status fill_workers(const drove_workers *workers, drove_present_facts *f)
 {
     const unsigned n = workers->plan.n_workers;
     const drove_host *h = workers->loop->host;
@@ -42,43 +43,13 @@ static drove_status fill_workers(const drove_config *config, const drove_workers
     }
     f->worker = worker;
     f->n_workers = n;
-    bool is_scripted = workers->modelled != NULL && !workers->has_measured_costs;
-    f->is_repeatable =
-        (n == 1 || is_scripted || (workers->loop->sync->promises & DROVE_SYNC_REPEATABLE) != 0) &&
-        !drove__strategy_probe_is_timed(&config->chosen.probe);
-    switch (workers->plan.host) {
-    case DROVE_HOST_RANKS: f->kind = DROVE_WORKER_RANK; break;
-    case DROVE_HOST_PROCS: f->kind = DROVE_WORKER_PROCESS; break;
-    case DROVE_HOST_THREADS:
-        f->kind = workers->plan.partition.n > 0 ? DROVE_WORKER_CORES : DROVE_WORKER_THREAD;
-        break;
-    }
     return DROVE_OK;
 }
 
 /* ---- groups that a coordinator gives batches to ---- */
 
-static drove_status fill_history(const drove_problem *problem, const drove_coord_facts *c,
-                                 drove_group_facts *g)
-{
-    if (c->n_history == 0) return DROVE_OK;
-    drove_batch_size *history = calloc(c->n_history, sizeof *history);
-    if (history == NULL) return drove__fail_nomem("batch sizes", c->n_history * sizeof *history);
-    for (size_t i = 0; i < c->n_history; i++) {
-        const drove_batch_change *h = &c->history[i];
-        history[i] =
-            (drove_batch_size){.epochs = (double)h->position / (double)problem->train->n_rows,
-                               .time_s = (double)(h->now_ns - c->history[0].now_ns) * 1e-9,
-                               .batch = h->batch,
-                               .counted_updates = h->u};
-    }
-    g->history = history;
-    g->n_history = c->n_history;
-    return DROVE_OK;
-}
-
-static drove_status fill_groups(const drove_problem *problem, const drove_workers *workers,
-                                const drove_state *state, bool with_history, drove_facts *f)
+static drove_status fill_groups(const drove_workers *workers, const drove_state *state,
+                                drove_present_facts *f)
 {
     const drove_source *from = workers->loop->source;
     const unsigned n = drove__assigned_groups(from);
@@ -115,7 +86,32 @@ static drove_status fill_groups(const drove_problem *problem, const drove_worker
             .logged_busy_ns = state->logged_busy_ns != NULL ? state->logged_busy_ns[i] : 0,
             .busy = a.busy,
         };
-        if (with_history) DROVE_TRY(fill_history(problem, &a.coord, &group[i]));
+    }
+    return DROVE_OK;
+}
+
+/* Every change of a group's batch size. */
+static drove_status fill_histories(const drove_problem *problem, const drove_workers *workers,
+                                   drove_present_facts *f)
+{
+    for (unsigned i = 0; i < f->n_groups; i++) {
+        drove_assigned_facts a;
+        drove__assigned_facts(workers->loop->source, i, &a);
+        const drove_coord_facts *c = &a.coord;
+        if (c->n_history == 0) continue;
+        drove_batch_size *history = calloc(c->n_history, sizeof *history);
+        if (history == NULL)
+            return drove__fail_nomem("batch sizes", c->n_history * sizeof *history);
+        for (size_t k = 0; k < c->n_history; k++) {
+            const drove_batch_change *h = &c->history[k];
+            history[k] =
+                (drove_batch_size){.epochs = (double)h->position / (double)problem->train->n_rows,
+                                   .time_s = (double)(h->now_ns - c->history[0].now_ns) * 1e-9,
+                                   .batch = h->batch,
+                                   .counted_updates = h->u};
+        }
+        f->group[i].history = history;
+        f->group[i].n_history = c->n_history;
     }
     return DROVE_OK;
 }
@@ -133,7 +129,28 @@ void drove__facts_logged(const drove_workers *workers, drove_state *state)
             workers->loop->worker[i].trace.busy_ns;
 }
 
-/* ---- at an evaluation ---- */
+drove_status drove__facts_present(const drove_workers *workers, const drove_state *state,
+                                  const drove_progress *p, drove_present_facts *out)
+{
+    *out = (drove_present_facts){.progress = *p,
+                                 .validation_loss = state->standing.validation_loss,
+                                 .train_ns = state->standing.train_ns,
+                                 .exchanges = (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0};
+    drove_status status = fill_workers(workers, out);
+    if (status == DROVE_OK) status = fill_groups(workers, state, out);
+    if (status != DROVE_OK) drove__facts_present_fini(out);
+    return status;
+}
+
+void drove__facts_present_fini(drove_present_facts *f)
+{
+    for (unsigned i = 0; i < f->n_groups; i++) free(f->group[i].history);
+    free(f->group);
+    free(f->worker);
+    *f = (drove_present_facts){0};
+}
+
+/* ---- at the start ---- */
 
 static void fill_search(const drove_config *config, drove_search_facts *out)
 {
@@ -187,105 +204,110 @@ static void fill_strategy(const drove_config *config, drove_strategy_facts *out)
     }
 }
 
-static drove_status fill_present(const drove_run *run, const drove_progress *p, bool with_history,
-                                 drove_facts *f)
+static void fill_modelled(const drove_workers *workers, drove_modelled_facts *out)
 {
-    const drove_config *c = &run->config;
-    f->said =
-        (drove_said_facts){.options = c->said,
-                           .data = c->problem.data,
-                           .rule = c->method.rule,
-                           .schedule = c->method.schedule,
-                           .rounding = c->low.rounding,
-                           .out = c->files.out,
-                           .record = c->files.record != NULL ? c->files.record : c->files.replay,
-                           .lr = c->method.lr,
-                           .seed = c->seed};
+    const drove_modelled *m = workers->modelled;
+    if (m == NULL) return;
+    *out = (drove_modelled_facts){.is_there = true,
+                                  .is_measured = workers->has_measured_costs,
+                                  .name = m->name,
+                                  .source = m->source,
+                                  .assumed = m->assumed,
+                                  .sockets = m->sockets,
+                                  .cores = m->cores,
+                                  .smt = m->smt,
+                                  .smt_yield = m->smt_yield,
+                                  .speed = m->speed,
+                                  .jitter = m->jitter,
+                                  .memory_gb_s = m->memory_gb_s,
+                                  .batch_us = m->batch_us,
+                                  .example_us = m->example_us,
+                                  .copy_gb_s = m->copy_gb_s,
+                                  .update_gb_s = m->update_gb_s,
+                                  .line_ns = m->line_ns,
+                                  .far_line_ns = m->far_line_ns,
+                                  .window_ns = m->window_ns,
+                                  .hand_over_us = m->hand_over_us,
+                                  .take_gb_s = m->take_gb_s,
+                                  .race_gb_s = m->race_gb_s};
+}
+
+drove_status drove__facts_start(const drove_config *config, const drove_problem *problem,
+                                const drove_workers *workers, drove_start_facts *f)
+{
+    _Static_assert((int)DROVE_FEATURES_TEXT_SIZE <= (int)DROVE_FACTS_TEXT_SIZE, "room for a spec");
+    const drove_config *c = config;
+    const drove_plan *plan = &workers->plan;
+    *f = (drove_start_facts){.said = {.options = c->said,
+                                      .data = c->problem.data,
+                                      .rule = c->method.rule,
+                                      .schedule = c->method.schedule,
+                                      .rounding = c->low.rounding,
+                                      .out = c->files.out,
+                                      .record = c->files.record != NULL ? c->files.record
+                                                                        : c->files.replay,
+                                      .lr = c->method.lr,
+                                      .seed = c->seed},
+                             .n_workers = plan->n_workers,
+                             .update_rows = workers->loop->update_rows,
+                             .strategy = plan->spec,
+                             .model = problem->model->spec,
+                             .isa = workers->kernels.isa};
     f->said.option = drove_options_table(&f->said.n_options);
     drove__config_text(c, "until", f->said.until);
     drove__config_text(c, "prefetch", f->said.prefetch);
-    f->progress = *p;
-    f->validation_loss = run->state.standing.validation_loss;
-    f->train_ns = run->state.standing.train_ns;
-    f->strategy = run->workers.plan.spec;
-    f->model = run->problem.model->spec;
-    f->isa = run->workers.kernels.isa;
-    drove_topo_facts topo = run->workers.here; /* workers->topo may be that of a modelled machine */
-    if (run->workers.modelled == NULL) drove__topo_facts(run->workers.topo, &topo);
+    switch (plan->host) {
+    case DROVE_HOST_RANKS: f->kind = DROVE_WORKER_RANK; break;
+    case DROVE_HOST_PROCS: f->kind = DROVE_WORKER_PROCESS; break;
+    case DROVE_HOST_THREADS:
+        f->kind = plan->partition.n > 0 ? DROVE_WORKER_CORES : DROVE_WORKER_THREAD;
+        break;
+    }
+    bool is_scripted = workers->modelled != NULL && !workers->has_measured_costs;
+    f->is_repeatable = (plan->n_workers == 1 || is_scripted ||
+                        (workers->loop->sync->promises & DROVE_SYNC_REPEATABLE) != 0) &&
+                       !drove__strategy_probe_is_timed(&c->chosen.probe);
+    drove__features_print(&problem->features, f->features);
+    drove_topo_facts topo = workers->here; /* workers->topo may be that of a modelled machine */
+    if (workers->modelled == NULL) drove__topo_facts(workers->topo, &topo);
     f->machine = (drove_machine_facts){.cpu = drove__cpu_model(),
                                        .n_cores = topo.n_cores,
                                        .n_processors = topo.n_pus,
                                        .n_nodes = topo.n_nodes,
-                                       .gemm = drove__run_gemm(&run->problem, &run->workers)};
+                                       .gemm = drove__run_gemm(problem, workers)};
     gethostname(f->machine.host, sizeof f->machine.host - 1);
-    const drove_modelled *m = run->workers.modelled;
-    if (m != NULL) {
-        f->modelled = (drove_modelled_facts){.is_there = true,
-                                             .is_measured = run->workers.has_measured_costs,
-                                             .name = m->name,
-                                             .source = m->source,
-                                             .assumed = m->assumed,
-                                             .sockets = m->sockets,
-                                             .cores = m->cores,
-                                             .smt = m->smt,
-                                             .smt_yield = m->smt_yield,
-                                             .speed = m->speed,
-                                             .jitter = m->jitter,
-                                             .memory_gb_s = m->memory_gb_s,
-                                             .batch_us = m->batch_us,
-                                             .example_us = m->example_us,
-                                             .copy_gb_s = m->copy_gb_s,
-                                             .update_gb_s = m->update_gb_s,
-                                             .line_ns = m->line_ns,
-                                             .far_line_ns = m->far_line_ns,
-                                             .window_ns = m->window_ns,
-                                             .hand_over_us = m->hand_over_us,
-                                             .take_gb_s = m->take_gb_s,
-                                             .race_gb_s = m->race_gb_s};
-    }
-    const unsigned needs = run->workers.plan.ops->needs;
-    drove_elastic_facts facts = {0};
-    if ((needs & DROVE_SYNC_SPREAD) != 0) {
-        (void)drove__elastic_facts(run->workers.loop->sync, &facts);
-        f->communication =
-            (drove_communication_facts){.is_there = true,
-                                        .transport = run->workers.transport->ops->name,
-                                        .period = facts.period,
-                                        .alpha = facts.has_pull ? facts.alpha : NAN,
-                                        .has_master = (needs & DROVE_SYNC_MASTER) != 0,
-                                        .data_s = (double)run->state.beginning.data_ns * 1e-9,
-                                        .start_s = (double)run->state.beginning.start_ns * 1e-9};
-    }
-    fill_search(&run->config, &f->search);
-    fill_strategy(&run->config, &f->strategy_choice);
-    DROVE_TRY(fill_workers(&run->config, &run->workers, f));
-    DROVE_TRY(fill_groups(&run->problem, &run->workers, &run->state, with_history, f));
+    fill_modelled(workers, &f->modelled);
+    const drove_partition *part = &plan->partition;
+    if (part->n != 0)
+        f->partition = (drove_partition_facts){.n = part->n,
+                                               .copies_bytes = part->n * part->copy_bytes,
+                                               .fast_bytes = part->fast_bytes,
+                                               .fast_name = part->fast_name,
+                                               .fits = drove__partition_fits(part),
+                                               .suggested = part->suggested};
+    fill_search(config, &f->search);
+    fill_strategy(config, &f->strategy_choice);
     /* The hosts of a job's ranks. */
     const drove_wire *wire =
-        run->workers.ranks.n > 1 ? drove__transport_wire(run->workers.transport) : NULL;
+        workers->ranks.n > 1 ? drove__transport_wire(workers->transport) : NULL;
     if (wire == NULL) return DROVE_OK;
     const char **host = calloc(wire->n_ranks, sizeof *host);
     if (host == NULL) return drove__fail_nomem("names of hosts", wire->n_ranks * sizeof *host);
     for (unsigned i = 0; i < wire->n_ranks; i++) host[i] = wire->host[i];
-    f->cluster =
-        (drove_cluster_facts){.is_there = true,
-                              .transport = run->workers.transport->ops->name,
-                              .mpi_library = wire->library,
-                              .n_ranks = run->workers.ranks.n,
-                              .n_local = run->workers.ranks.n_local,
-                              .n_threads =
-                                  run->workers.plan.worker[run->workers.plan.first_here].n_cores,
-                              .host = host};
+    f->cluster = (drove_cluster_facts){.is_there = true,
+                                       .transport = workers->transport->ops->name,
+                                       .mpi_library = wire->library,
+                                       .n_ranks = workers->ranks.n,
+                                       .n_local = workers->ranks.n_local,
+                                       .n_threads = plan->worker[plan->first_here].n_cores,
+                                       .host = host};
     return DROVE_OK;
 }
 
-drove_status drove__facts_evaluation(const drove_run *run, const drove_progress *p,
-                                     drove_facts *out)
+void drove__facts_start_fini(drove_start_facts *f)
 {
-    *out = (drove_facts){0};
-    drove_status status = fill_present(run, p, false, out);
-    if (status != DROVE_OK) drove__facts_fini(out);
-    return status;
+    free(f->cluster.host);
+    *f = (drove_start_facts){0};
 }
 
 /* ---- at the end ---- */
@@ -392,33 +414,32 @@ static drove_status fill_replicas(const drove_problem *problem, const drove_work
     return DROVE_OK;
 }
 
-static drove_status fill_end(const drove_run *run, drove_facts *f)
+static void fill_communication(const drove_workers *workers, const drove_state *state,
+                               drove_communication_facts *out)
 {
-    _Static_assert((int)DROVE_FEATURES_TEXT_SIZE <= (int)DROVE_FACTS_TEXT_SIZE, "room for a spec");
-    f->outcome = run->state.outcome;
-    f->signal_number = run->state.signal_number;
-    f->update_rows = run->workers.loop->update_rows;
-    f->n_test_rows = run->problem.test != NULL ? run->problem.test->n_rows : 0;
-    f->is_multi_label = run->problem.train->storage->y_kind == DROVE_Y_LABELS;
-    f->numbers_per_row = numbers_per_row(&run->problem);
-    f->peak_rss_bytes = peak_rss_bytes();
-    f->prefetch_hardware = drove__prefetch_state_name(run->workers.prefetch_hardware);
-    drove__features_print(&run->problem.features, f->features);
-    _Static_assert((int)DROVE_N_MARKS <= (int)DROVE_FACTS_MOST_MARKS, "room for all marks");
-    f->n_marks = DROVE_N_MARKS;
-    for (int i = 0; i < DROVE_N_MARKS; i++) {
-        const drove_mark *m = &run->state.standing.mark[i];
-        f->mark[i] = (drove_mark_facts){.percent = drove__mark_percent[i],
-                                        .is_met = m->met,
-                                        .train_s = m->train_s,
-                                        .epochs = m->epochs,
-                                        .updates = m->updates};
-    }
+    const unsigned needs = workers->plan.ops->needs;
+    drove_elastic_facts facts = {0};
+    if ((needs & DROVE_SYNC_SPREAD) == 0) return;
+    (void)drove__elastic_facts(workers->loop->sync, &facts);
+    *out = (drove_communication_facts){.is_there = true,
+                                       .transport = workers->transport->ops->name,
+                                       .period = facts.period,
+                                       .alpha = facts.has_pull ? facts.alpha : NAN,
+                                       .has_master = (needs & DROVE_SYNC_MASTER) != 0,
+                                       .data_s = (double)state->beginning.data_ns * 1e-9,
+                                       .start_s = (double)state->beginning.start_ns * 1e-9};
+}
+
+/* Engines, loaders, data on disk, replicas, and the time line. */
+static drove_status fill_parts(const drove_problem *problem, const drove_workers *workers,
+                               drove_facts *f)
+{
+    const drove_loop *loop = workers->loop;
     drove_engine_facts engine;
-    if (run->problem.model->factors == DROVEK_FACTORS_BF16)
+    if (problem->model->factors == DROVEK_FACTORS_BF16)
         f->precision = (drove_precision_facts){.is_there = true, .name = "bf16"};
-    if (run->workers.loop->shared != NULL) {
-        run->workers.loop->core_ops->typed->facts(run->workers.loop->shared, &engine);
+    if (loop->shared != NULL) {
+        loop->core_ops->typed->facts(loop->shared, &engine);
         f->precision = (drove_precision_facts){.is_there = true,
                                                .is_words = true,
                                                .model_range = engine.model_range,
@@ -430,17 +451,17 @@ static drove_status fill_end(const drove_run *run, drove_facts *f)
     }
     /* The loader of this process: the times of an earlier one of a continued run are not known. */
     uint64_t busy_ns, exposed_ns;
-    if (run->workers.loop->loader != NULL) {
-        double hidden = drove__loader_times(run->workers.loop->loader, &busy_ns, &exposed_ns);
+    if (loop->loader != NULL) {
+        double hidden = drove__loader_times(loop->loader, &busy_ns, &exposed_ns);
         f->loader = (drove_loader_facts){.is_there = true,
-                                         .n_threads = run->workers.loop->n_loaders,
+                                         .n_threads = loop->n_loaders,
                                          .busy_s = (double)busy_ns * 1e-9,
                                          .exposed_s = (double)exposed_ns * 1e-9,
                                          .hidden = hidden};
     }
     drove_stream_facts stream;
-    if (run->problem.stream != NULL) {
-        drove__stream_facts(run->problem.stream, &stream);
+    if (problem->stream != NULL) {
+        drove__stream_facts(problem->stream, &stream);
         f->disk = (drove_disk_facts){.is_there = true,
                                      .n_blocks = stream.n_blocks,
                                      .n_windows = stream.n_windows,
@@ -450,45 +471,91 @@ static drove_status fill_end(const drove_run *run, drove_facts *f)
                                      .read_s = (double)stream.read_ns * 1e-9,
                                      .wait_s = (double)stream.wait_ns * 1e-9};
     }
-    if (run->workers.plan.partition.n != 0) {
-        f->partition = (drove_partition_facts){
-            .n = run->workers.plan.partition.n,
-            .copies_bytes = run->workers.plan.partition.n * run->workers.plan.partition.copy_bytes,
-            .fast_bytes = run->workers.plan.partition.fast_bytes,
-            .fast_name = run->workers.plan.partition.fast_name,
-            .fits = drove__partition_fits(&run->workers.plan.partition),
-            .suggested = run->workers.plan.partition.suggested};
-    }
-    fill_tuning(&run->config, &run->problem, &run->state, &f->tuning);
-    DROVE_TRY(fill_replicas(&run->problem, &run->workers, &f->replicas));
+    DROVE_TRY(fill_replicas(problem, workers, &f->replicas));
     /* --timeline */
-    const drove_slices *d = &run->workers.loop->slices;
-    if (run->workers.loop->spans == NULL) return DROVE_OK;
+    const drove_slices *d = &loop->slices;
+    if (loop->spans == NULL) return DROVE_OK;
     const char **name = calloc(d->n, sizeof *name);
     if (name == NULL) return drove__fail_nomem("a time line", d->n * sizeof *name);
-    for (size_t i = 0; i < d->n; i++) name[i] = run->problem.model->layer[d->layer[i]].name;
-    f->spans = run->workers.loop->spans;
+    for (size_t i = 0; i < d->n; i++) name[i] = problem->model->layer[d->layer[i]].name;
+    f->spans = loop->spans;
     f->span_part = name;
     f->n_span_parts = d->n;
     return DROVE_OK;
 }
 
-drove_status drove__facts_summary(const drove_run *run, drove_facts *out)
+/* What data or model lack becomes a message, since the run itself has not failed; other failures
+ * would make a summary without the numbers a lie. */
+static drove_status pass_over(const drove_callbacks *cb, const char *what, drove_status status)
 {
-    *out = (drove_facts){0};
-    drove_status status = fill_present(run, &run->state.final, true, out);
-    if (status == DROVE_OK) status = fill_end(run, out);
-    if (status != DROVE_OK) drove__facts_fini(out);
-    return status;
+    if (status == DROVE_OK || drove_status_exit(status) == 1) return status;
+    drove__run_warn(cb, "no %s: %s", what, drove_error_text());
+    return DROVE_OK;
 }
 
-void drove__facts_fini(drove_facts *f)
+drove_status drove__facts_final(drove_run *run, drove_final_facts *out)
 {
-    for (unsigned i = 0; i < f->n_groups; i++) free(f->group[i].history);
-    free(f->group);
-    free(f->worker);
-    free(f->cluster.host);
-    free(f->replicas.layer);
-    free(f->span_part);
-    *f = (drove_facts){0};
+    const drove_config *config = &run->config;
+    const drove_problem *problem = &run->problem;
+    const drove_workers *workers = &run->workers;
+    drove_state *state = &run->state;
+    const drove_callbacks *cb = &run->output.cb;
+    drove_facts *f = &out->facts;
+    drove_status status;
+    *out = (drove_final_facts){0};
+
+    /* The metrics of the last parameters. */
+    drove_progress p;
+    drove__run_progress(&config->length.until, workers, state, state->standing.train_ns, &p);
+    p.evaluated = 1;
+    if (config->tells_metrics && state->outcome != DROVE_CRASHED) {
+        status = drove__run_metrics(problem, workers, state, config->length.eval_examples == 0,
+                                    &out->metrics, &out->test_metrics);
+        DROVE_TRY(pass_over(cb, "metrics", status));
+        if (config->problem.features[0] == '\0')
+            status = drove__run_importance(problem, workers, state, config->seed, &out->importance);
+        DROVE_TRY(pass_over(cb, "importance of columns", status));
+    }
+
+    DROVE_TRY(drove__facts_start(config, problem, workers, &f->start));
+    DROVE_TRY(drove__facts_present(workers, state, &p, &f->now));
+    DROVE_TRY(fill_histories(problem, workers, &f->now));
+    f->metrics = out->metrics;
+    f->test_metrics = out->test_metrics;
+    f->importance = (drove_importance_facts){.n_columns = out->importance.n_columns,
+                                             .n_rows = out->importance.n_rows,
+                                             .is_held_out = problem->test != NULL,
+                                             .column = out->importance.column};
+    f->outcome = state->outcome;
+    f->signal_number = state->signal_number;
+    f->n_test_rows = problem->test != NULL ? problem->test->n_rows : 0;
+    f->is_multi_label = problem->train->storage->y_kind == DROVE_Y_LABELS;
+    f->numbers_per_row = numbers_per_row(problem);
+    f->peak_rss_bytes = peak_rss_bytes();
+    f->prefetch_hardware = drove__prefetch_state_name(workers->prefetch_hardware);
+    _Static_assert((int)DROVE_N_MARKS <= (int)DROVE_FACTS_MOST_MARKS, "room for all marks");
+    f->n_marks = DROVE_N_MARKS;
+    for (int i = 0; i < DROVE_N_MARKS; i++) {
+        const drove_mark *m = &state->standing.mark[i];
+        f->mark[i] = (drove_mark_facts){.percent = drove__mark_percent[i],
+                                        .is_met = m->met,
+                                        .train_s = m->train_s,
+                                        .epochs = m->epochs,
+                                        .updates = m->updates};
+    }
+    fill_communication(workers, state, &f->communication);
+    fill_tuning(config, problem, state, &f->tuning);
+    return fill_parts(problem, workers, f);
+}
+
+void drove__facts_final_fini(drove_final_facts *f)
+{
+    drove__facts_start_fini(&f->facts.start);
+    drove__facts_present_fini(&f->facts.now);
+    free(f->facts.replicas.layer);
+    free(f->facts.span_part);
+    drove_metrics_destroy(f->metrics);
+    drove_metrics_destroy(f->test_metrics);
+    drove__importance_fini(&f->importance);
+    *f = (drove_final_facts){0};
 }

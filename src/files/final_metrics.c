@@ -31,15 +31,14 @@ static bool is_on_cores_here(const drove_workers *workers)
     return workers->ranks.n == 1;
 }
 
-static drove_status infer_on(const drove_problem *problem, const drove_workers *workers,
-                             drove_state *state, const drove_data *data, drove_infer *out)
+/* theta[n_params] on data. */
+static drove_infer infer_on(const drove_problem *problem, const drove_workers *workers,
+                            const float *theta, const drove_data *data)
 {
-    const float *theta;
     unsigned n_cores = 0; /* of the workers here */
     for (unsigned i = 0; i < workers->plan.n_here; i++)
         n_cores += workers->plan.worker[workers->plan.first_here + i].n_cores;
-    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
-    *out = (drove_infer){.model = problem->model,
+    return (drove_infer){.model = problem->model,
                          .kernels = &workers->kernels,
                          .data = data,
                          .theta = theta,
@@ -48,44 +47,40 @@ static drove_status infer_on(const drove_problem *problem, const drove_workers *
                          .n_threads = n_cores,
                          .value_shift = problem->target_shift,
                          .value_scale = problem->target_scale};
-    return DROVE_OK;
-}
-
-static drove_status measure(const drove_problem *problem, const drove_workers *workers,
-                            drove_state *state, const drove_data *data, drove_metrics **out)
-{
-    drove_infer on;
-    DROVE_TRY(infer_on(problem, workers, state, data, &on));
-    return drove__metrics_measure(&on, problem->target_mean, NULL, out);
 }
 
 drove_status drove__run_metrics(const drove_problem *problem, const drove_workers *workers,
                                 drove_state *state, bool with_training, drove_metrics **train,
                                 drove_metrics **test)
 {
+    const float *theta;
+    drove_infer on;
     *train = *test = NULL;
-    drove_status status = DROVE_OK;
+    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
     if (problem->test != NULL &&
-        (is_on_cores_here(workers) || work_of(problem, problem->test) <= FOREIGN_WORK))
-        status = measure(problem, workers, state, problem->test, test);
-    if (status == DROVE_OK && problem->target_mean != NULL && with_training &&
-        work_of(problem, problem->train) <= TRAIN_WORK)
-        status = measure(problem, workers, state, problem->train, train);
-    return status;
+        (is_on_cores_here(workers) || work_of(problem, problem->test) <= FOREIGN_WORK)) {
+        on = infer_on(problem, workers, theta, problem->test);
+        DROVE_TRY(drove__metrics_measure(&on, problem->target_mean, NULL, test));
+    }
+    if (problem->target_mean == NULL || !with_training ||
+        work_of(problem, problem->train) > TRAIN_WORK)
+        return DROVE_OK;
+    on = infer_on(problem, workers, theta, problem->train);
+    return drove__metrics_measure(&on, problem->target_mean, NULL, train);
 }
 
 drove_status drove__run_importance(const drove_problem *problem, const drove_workers *workers,
                                    drove_state *state, uint64_t seed, drove_importance *out)
 {
     const drove_data *data = problem->test != NULL ? problem->test : problem->train;
-    drove_infer on;
+    const float *theta;
     *out = (drove_importance){0};
     if (workers->ranks.n > 1) return DROVE_OK;
-    drove_status status = infer_on(problem, workers, state, data, &on);
-    if (status == DROVE_OK)
-        status = drove__importance_measure(&on, problem->loss_scale,
-                                           work_of(problem, data) / (double)data->n_rows,
-                                           TRAIN_WORK, seed, out);
+    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
+    const drove_infer on = infer_on(problem, workers, theta, data);
+    drove_status status = drove__importance_measure(&on, problem->loss_scale,
+                                                    work_of(problem, data) / (double)data->n_rows,
+                                                    TRAIN_WORK, seed, out);
     if (status != DROVE_OK) drove__importance_fini(out);
     return status;
 }

@@ -52,14 +52,12 @@ static drove_status write_text(const char *folder, const char *name, const char 
 
 /* ---- opening ---- */
 
-/* Records that are younger than the state which a run continues from are taken out again. */
-static drove_status trim_log(const drove_workers *workers, drove_state *state, const char *path)
+/* Records that are younger than the state which a run continues from, of so many examples, are
+ * taken out again. */
+static drove_status trim_log(uint64_t examples, drove_state *state, const char *path)
 {
-    uint64_t examples = 0;
     char *text;
     size_t size;
-    for (unsigned i = 0; i < workers->plan.n_workers; i++)
-        examples += atomic_load(&workers->loop->worker[i].trace.examples);
     if (access(path, F_OK) != 0) return DROVE_OK;
     DROVE_TRY(drove__file_load(path, (size_t)1 << 30, &text, &size));
     drove_writer *w;
@@ -119,48 +117,42 @@ static void say_unwritten(const drove_config *config, const drove_output *output
     free(path);
 }
 
-drove_status drove__output_open(drove_run *run)
+drove_status drove__output_open_log(const drove_config *config, uint64_t examples,
+                                    drove_state *state, drove_output *output)
 {
-    /* --log: a new file, unless the run goes on. */
-    const bool goes_on = run->config.files.resume != NULL;
-    if (run->config.files.log != NULL && run->workers.ranks.rank == 0) {
-        const char *own = run->config.files.log;
-        drove_status status = DROVE_OK;
-        if (goes_on) status = trim_log(&run->workers, &run->state, own);
-        else if (truncate(own, 0) != 0 && errno != ENOENT)
-            status =
-                drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be emptied", own);
-        if (status == DROVE_OK) status = drove__jsonl_open(own, &run->output.own_log);
-        if (status != DROVE_OK) return drove__fail_in(status, "--log");
-    }
-    if (run->config.files.out == NULL || run->workers.ranks.rank != 0) return DROVE_OK;
-    drove_choice choice = {0};
-    DROVE_TRY(drove__folder_make(&run->config, &choice));
-    DROVE_TRY(drove__config_choose(&run->config, &choice));
-    DROVE_TRY(drove__folder_open(&run->config, &run->output));
-    if (goes_on) say_unwritten(&run->config, &run->output);
-    const drove_progress before = {0};
-    drove_facts facts;
+    const char *own = config->files.log;
+    drove_status status = DROVE_OK;
+    if (own == NULL) return DROVE_OK;
+    if (config->files.resume != NULL) status = trim_log(examples, state, own);
+    else if (truncate(own, 0) != 0 && errno != ENOENT)
+        status = drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be emptied", own);
+    if (status == DROVE_OK) status = drove__jsonl_open(own, &output->own_log);
+    return status == DROVE_OK ? DROVE_OK : drove__fail_in(status, "--log");
+}
+
+drove_status drove__output_open(const drove_config *config, const drove_start_facts *facts,
+                                uint64_t examples, drove_state *state, drove_output *output)
+{
+    const char *out = config->files.out;
     char *text = NULL;
-    DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
-    drove_status status = drove__report_run(&facts, &text);
-    if (status == DROVE_OK) status = write_text(run->config.files.out, "run.json", text);
+    DROVE_TRY(drove__folder_open(config, output));
+    if (config->files.resume != NULL) say_unwritten(config, output);
+    drove_status status = drove__report_run(facts, &text);
+    if (status == DROVE_OK) status = write_text(out, "run.json", text);
     free(text);
-    drove__facts_fini(&facts);
     DROVE_TRY(status);
-    char *path = drove__path_join(run->config.files.out, "log.jsonl");
-    if (path == NULL) return drove__fail_nomem("a path", strlen(run->config.files.out));
-    status =
-        run->config.files.resume != NULL ? trim_log(&run->workers, &run->state, path) : DROVE_OK;
-    if (status == DROVE_OK) status = drove__jsonl_open(path, &run->output.log);
+    char *path = drove__path_join(out, "log.jsonl");
+    if (path == NULL) return drove__fail_nomem("a path", strlen(out));
+    if (config->files.resume != NULL) status = trim_log(examples, state, path);
+    if (status == DROVE_OK) status = drove__jsonl_open(path, &output->log);
     free(path);
     DROVE_TRY(status);
-    return drove__events_open(run->config.files.out, &run->output.events);
+    return drove__events_open(out, &output->events);
 }
 
 /* ---- during the run ---- */
 
-static drove_status append_record(drove_jsonl *log, const drove_facts *facts)
+static drove_status append_record(drove_jsonl *log, const drove_present_facts *facts)
 {
     char *text;
     DROVE_TRY(drove__report_evaluation(facts, &text));
@@ -169,23 +161,23 @@ static drove_status append_record(drove_jsonl *log, const drove_facts *facts)
     return status;
 }
 
-drove_status drove__output_evaluation(drove_run *run, const drove_progress *p)
+drove_status drove__output_evaluation(const drove_workers *workers, drove_state *state,
+                                      const drove_output *output, const drove_progress *p)
 {
-    drove_facts facts;
-    if (run->output.log == NULL && run->output.own_log == NULL) return DROVE_OK;
+    drove_present_facts facts;
+    if (output->log == NULL && output->own_log == NULL) return DROVE_OK;
     /* A signal that comes before the first batch behind an evaluation: that one was the end. */
-    if (run->state.has_logged && run->state.logged_examples == p->examples) return DROVE_OK;
-    DROVE_TRY(drove__facts_evaluation(run, p, &facts));
+    if (state->has_logged && state->logged_examples == p->examples) return DROVE_OK;
+    DROVE_TRY(drove__facts_present(workers, state, p, &facts));
     drove_status status = DROVE_OK;
-    if (run->output.own_log != NULL) status = append_record(run->output.own_log, &facts);
-    if (status == DROVE_OK && run->output.log != NULL)
-        status = append_record(run->output.log, &facts);
-    if (status == DROVE_OK && run->output.events != NULL)
-        status = drove__report_events(&facts, run->output.events);
-    drove__facts_fini(&facts);
-    drove__facts_logged(&run->workers, &run->state);
-    run->state.logged_examples = p->examples;
-    run->state.has_logged = true;
+    if (output->own_log != NULL) status = append_record(output->own_log, &facts);
+    if (status == DROVE_OK && output->log != NULL) status = append_record(output->log, &facts);
+    if (status == DROVE_OK && output->events != NULL)
+        status = drove__report_events(&facts, output->events);
+    drove__facts_present_fini(&facts);
+    drove__facts_logged(workers, state);
+    state->logged_examples = p->examples;
+    state->has_logged = true;
     return status;
 }
 
@@ -202,29 +194,21 @@ static drove_status write_model(const drove_problem *problem, const char *path, 
 }
 
 /* The parameters of the best validation loss where there are such, else the last ones. */
-static drove_status find_theta(const drove_problem *problem, const drove_workers *workers,
-                               drove_state *state, const float **theta)
-{
-    *theta = state->best;
-    return drove__output_has_best(problem, state)
-               ? DROVE_OK
-               : drove__run_theta(problem, workers, state, theta);
-}
-
 drove_status drove__output_model(const drove_problem *problem, const drove_workers *workers,
                                  drove_state *state, const char *path)
 {
-    const float *theta;
-    DROVE_TRY(find_theta(problem, workers, state, &theta));
+    const float *theta = state->best;
+    if (!drove__output_has_best(problem, state))
+        DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
     return write_model(problem, path, theta);
 }
 
 drove_status drove__output_best(const drove_config *config, const drove_problem *problem,
-                                const drove_state *state)
+                                const float *theta)
 {
     char *path = drove__path_join(config->files.out, "best.safetensors");
     if (path == NULL) return drove__fail_nomem("a path", strlen(config->files.out));
-    drove_status status = write_model(problem, path, state->best);
+    drove_status status = write_model(problem, path, theta);
     free(path);
     return drove__output_status(status);
 }

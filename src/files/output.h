@@ -14,11 +14,18 @@
 /* Of a write: a folder that is taken away on the way is no mistake in the options. */
 drove_status drove__output_status(drove_status status);
 
-/* Errors of all: DROVE_E_IO, DROVE_E_NOMEM; open also those of folder.h. */
-drove_status drove__output_open(drove_run *run);
-drove_status drove__output_evaluation(drove_run *run, const drove_progress *p);
+/* Errors of all: DROVE_E_IO, DROVE_E_NOMEM; of opening also those of folder.h. */
+/* --log, a new file, unless the run goes on, and has done so many examples. */
+drove_status drove__output_open_log(const drove_config *config, uint64_t examples,
+                                    drove_state *state, drove_output *output);
+/* The files of --out, whose folder is made: run.json, the log, the events. */
+drove_status drove__output_open(const drove_config *config, const drove_start_facts *facts,
+                                uint64_t examples, drove_state *state, drove_output *output);
+/* A record of an evaluation, unless these parameters have one. */
+drove_status drove__output_evaluation(const drove_workers *workers, drove_state *state,
+                                      const drove_output *output, const drove_progress *p);
 drove_status drove__output_best(const drove_config *config, const drove_problem *problem,
-                                const drove_state *state);
+                                const float *theta);
 /* The model that model.safetensors would have, to any file. */
 drove_status drove__output_model(const drove_problem *problem, const drove_workers *workers,
                                  drove_state *state, const char *path);

@@ -94,66 +94,62 @@ drove_status drove__run_record_strategy(const drove_config *config, const drove_
 
 /* ---- recording ---- */
 
-static drove_status begin_file(drove_run *run)
+/* run.json, and what a replay needs besides; the caller frees *out. */
+static drove_status make_header(const drove_config *config, const drove_problem *problem,
+                                const drove_workers *workers, bool recovers, char **out)
 {
-    char *text;
-    /* The header is run.json, and what a replay needs besides. */
-    const drove_progress before = {0};
-    char data[DROVE_PROBLEM_TEXT_SIZE];
-    drove_facts facts;
+    char data[DROVE_PROBLEM_TEXT_SIZE], first[DROVE_CHECKSUM_TEXT_SIZE];
+    drove_start_facts facts;
     json_error_t error;
     json_t *object = NULL;
-    char *facts_text = NULL;
-    DROVE_TRY(drove__problem_describe(&run->problem, data));
-    DROVE_TRY(drove__facts_evaluation(run, &before, &facts));
-    drove_status status = drove__report_run(&facts, &facts_text);
-    drove__facts_fini(&facts);
-    if (status == DROVE_OK)
-        status = drove__json_parse(facts_text, strlen(facts_text), 0, &error, &object);
-    free(facts_text);
-    DROVE_TRY(status);
-    char first[DROVE_CHECKSUM_TEXT_SIZE];
-    const drove_plan *plan = &run->workers.plan;
-    drove__checksum_print(drove__run_record_mark(&run->workers, &run->state).checksum, first);
-    json_t *own =
-        json_pack("{s:s, s:b, s:i, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "repeat",
-                  run->workers.repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
-                  run->state.standing.recovers ? 1 : 0, "workers", (int)plan->n_workers, "host",
-                  drove__record_host(plan->host), "ranks", (int)run->workers.ranks.n, "cores",
-                  (int)plan->worker[plan->first_here].n_cores, "width",
-                  (int)run->workers.loop->source->width, "isa", run->workers.kernels.isa, "gemm",
-                  drove__run_gemm(&run->problem, &run->workers), "data", data, "first", first);
-    drove__json_set(&object, "record", own);
-    text =
-        object != NULL ? drove__json_dump(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(object);
-    if (text == NULL) return drove__fail_nomem("a record", 1);
-    status = drove__recording_begin(run->workers.loop->recording, text);
+    char *text = NULL;
+    DROVE_TRY(drove__problem_describe(problem, data));
+    DROVE_TRY(drove__facts_start(config, problem, workers, &facts));
+    drove_status status = drove__report_run(&facts, &text);
+    drove__facts_start_fini(&facts);
+    if (status == DROVE_OK) status = drove__json_parse(text, strlen(text), 0, &error, &object);
     free(text);
-    if (status != DROVE_OK || run->state.resumed_name == NULL) return status;
+    DROVE_TRY(status);
+    const drove_plan *plan = &workers->plan;
+    drove__checksum_print(drove__run_checksum(workers), first);
+    json_t *own = json_pack("{s:s, s:b, s:i, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "repeat",
+                            workers->repeat == DROVE_REPEAT_AGAIN ? "again" : "order", "recovers",
+                            recovers ? 1 : 0, "workers", (int)plan->n_workers, "host",
+                            drove__record_host(plan->host), "ranks", (int)workers->ranks.n, "cores",
+                            (int)plan->worker[plan->first_here].n_cores, "width",
+                            (int)workers->loop->source->width, "isa", workers->kernels.isa, "gemm",
+                            drove__run_gemm(problem, workers), "data", data, "first", first);
+    drove__json_set(&object, "record", own);
+    if (object != NULL) *out = drove__json_dump(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    const bool is_made = object != NULL && *out != NULL;
+    json_decref(object);
+    return is_made ? DROVE_OK : drove__fail_nomem("a record", 1);
+}
+
+drove_status drove__run_record_begin(const drove_config *config, const drove_problem *problem,
+                                     const drove_workers *workers, bool recovers,
+                                     const char *resumed_name)
+{
+    drove_recording *recording = workers->loop->recording;
+    char *text;
+    DROVE_TRY(make_header(config, problem, workers, recovers, &text));
+    drove_status status = drove__recording_begin(recording, text);
+    free(text);
+    if (status != DROVE_OK || resumed_name == NULL) return status;
     /* The file that the run goes on from, into the record. */
     enum { PIECE = 1 << 20 };
     drove_reader *reader = NULL;
-    char *path = drove__path_join(run->config.files.resume, run->state.resumed_name),
-         *piece = malloc(PIECE);
+    char *path = drove__path_join(config->files.resume, resumed_name), *piece = malloc(PIECE);
     status = path != NULL && piece != NULL ? DROVE_OK : drove__fail_nomem("a state", PIECE);
     if (status == DROVE_OK) status = drove__reader_open(path, &reader);
     for (size_t n = 1; status == DROVE_OK && n > 0;) {
         status = drove__reader_read_some(reader, piece, PIECE, &n);
-        if (status == DROVE_OK && n > 0)
-            status = drove__recording_state(run->workers.loop->recording, piece, n);
+        if (status == DROVE_OK && n > 0) status = drove__recording_state(recording, piece, n);
     }
     drove__reader_close(reader);
     free(piece);
     free(path);
     return status;
-}
-
-drove_status drove__run_record_begin(drove_run *run)
-{
-    if (run->workers.loop->recording == NULL) return DROVE_OK;
-    return drove__ranks_agree(&run->workers,
-                              run->workers.ranks.rank == 0 ? begin_file(run) : DROVE_OK);
 }
 
 /* The run goes on without its record, which is good up to its last mark. */
@@ -222,7 +218,7 @@ drove_status drove__run_record_failed(const drove_workers *workers, drove_state 
     return drove__fail(status, "%s", text);
 }
 
-drove_status drove__run_record_end(const drove_config *config, const drove_workers *workers,
+drove_status drove__run_record_end(const char *record, const drove_workers *workers,
                                    drove_state *state, const drove_callbacks *cb)
 {
     if (workers->loop->recording != NULL && workers->ranks.rank == 0) {
@@ -231,12 +227,10 @@ drove_status drove__run_record_end(const drove_config *config, const drove_worke
         mark.outcome = 1 + (unsigned)state->outcome;
         if (drove__recording_mark(r, &mark) != DROVE_OK) give_up(workers, state, cb);
         else
-            drove__run_say(cb, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each",
-                           config->files.record, mark.n_steps, workers->plan.n_workers,
-                           workers->plan.n_workers == 1 ? "" : "s",
-                           mark.n_steps == 0
-                               ? 0.0
-                               : (double)drove__recording_bytes(r) / (double)mark.n_steps);
+            drove__run_say(
+                cb, "record: %s: %" PRIu64 " steps of %u worker%s, %.1f bytes each", record,
+                mark.n_steps, workers->plan.n_workers, workers->plan.n_workers == 1 ? "" : "s",
+                mark.n_steps == 0 ? 0.0 : (double)drove__recording_bytes(r) / (double)mark.n_steps);
     }
     return workers->repeating != NULL ? drove__replay_end(workers, state, cb) : DROVE_OK;
 }

@@ -39,8 +39,12 @@ drove_status drove__run_record_strategy(const drove_config *config, const drove_
  * Errors: DROVE_E_DATA. */
 drove_status drove__replay_begin(const drove_problem *problem, const drove_workers *workers,
                                  drove_state *state, const drove_callbacks *cb);
-/* Begins the file of --record; by all ranks.  Errors: DROVE_E_IO, DROVE_E_NOMEM. */
-drove_status drove__run_record_begin(drove_run *run);
+/* Begins the file of --record, by rank 0.  recovers: of the standing.  resumed_name: the file in
+ * --resume that the run goes on from, which comes into the record; NULL: none.  Errors: DROVE_E_IO,
+ * DROVE_E_NOMEM. */
+drove_status drove__run_record_begin(const drove_config *config, const drove_problem *problem,
+                                     const drove_workers *workers, bool recovers,
+                                     const char *resumed_name);
 
 /* The replay that repeats the run in its order; NULL: it is not repeated so. */
 drove_replay *drove__run_replay(const drove_workers *workers);
@@ -61,12 +65,14 @@ drove_status drove__replay_parked(const drove_workers *workers, const drove_stat
  * `status`, with its text. */
 drove_status drove__run_record_failed(const drove_workers *workers, drove_state *state,
                                       drove_status status, const drove_callbacks *cb);
+/* Checksum of the shared parameters, workers parked. */
+uint64_t drove__run_checksum(const drove_workers *workers);
 /* The standing of the run, workers parked. */
 drove_recorded_mark drove__run_record_mark(const drove_workers *workers, const drove_state *state);
 /* The run is over: state->outcome becomes the recorded one where the record alone has ended it. */
 void drove__replay_outcome(const drove_workers *workers, drove_state *state);
-/* The last mark of --record; says what was written or compared. */
-drove_status drove__run_record_end(const drove_config *config, const drove_workers *workers,
+/* The last mark of the record, as above; says what was written or compared. */
+drove_status drove__run_record_end(const char *record, const drove_workers *workers,
                                    drove_state *state, const drove_callbacks *cb);
 drove_status drove__replay_end(const drove_workers *workers, const drove_state *state,
                                const drove_callbacks *cb);

@@ -51,14 +51,18 @@ const char *drove__record_host(drove_host_kind kind)
     return hosts[kind];
 }
 
-drove_recorded_mark drove__run_record_mark(const drove_workers *workers, const drove_state *state)
+uint64_t drove__run_checksum(const drove_workers *workers)
 {
     drove_sync *s = workers->loop->sync;
     const drove_params at = s->ops->peek(s);
+    return drove__checksum(drove__params_bytes(&at), s->n_vector * sizeof(float));
+}
+
+drove_recorded_mark drove__run_record_mark(const drove_workers *workers, const drove_state *state)
+{
     return (drove_recorded_mark){.next = atomic_load(&workers->loop->source->next),
-                                 .published = atomic_load(&s->published),
-                                 .checksum = drove__checksum(drove__params_bytes(&at),
-                                                             s->n_vector * sizeof(float)),
+                                 .published = atomic_load(&workers->loop->sync->published),
+                                 .checksum = drove__run_checksum(workers),
                                  .train_ns = state->standing.train_ns};
 }
 
@@ -310,7 +314,7 @@ drove_status drove__replay_begin(const drove_problem *problem, const drove_worke
     if (strcmp(p->header.gemm, drove__run_gemm(problem, workers)) != 0)
         drove__run_say(cb, "--replay: recorded with the products of %s, repeated with those of %s",
                        p->header.gemm, drove__run_gemm(problem, workers));
-    drove__checksum_print(drove__run_record_mark(workers, state).checksum, first);
+    drove__checksum_print(drove__run_checksum(workers), first);
     if (strcmp(first, p->header.first) != 0)
         return drove__fail(DROVE_E_DATA,
                            "--replay: expected the recorded first parameters, with checksum %s, "

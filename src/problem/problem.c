@@ -307,13 +307,12 @@ static drove_status check_custom(const drove_config *config, const drove_problem
 }
 
 drove_status drove__problem_model(const drove_config *config, drove_problem *problem,
-                                  const drove_workers *workers, float **theta,
-                                  const drove_callbacks *cb)
+                                  const drove_workers *workers, const drove_callbacks *cb)
 {
     drove_model_io io = drove__data_io(problem->train);
     io.custom = config->problem.custom;
     if (drove__names_model_file(config->problem.model)) {
-        DROVE_TRY(load_start(config, problem, &io, theta, cb));
+        DROVE_TRY(load_start(config, problem, &io, &problem->first, cb));
         problem->is_given = true;
         problem->model->factors = drove__precision_factors(config->low.precision);
         DROVE_TRY(check_custom(config, problem));
@@ -325,18 +324,18 @@ drove_status drove__problem_model(const drove_config *config, drove_problem *pro
     DROVE_TRY(check_custom(config, problem));
     say_model_notes(problem, cb);
     DROVE_TRY(drove__run_check_memory(config, problem, workers));
-    *theta = drove__alloc(problem->model->n_params, sizeof **theta);
-    if (*theta == NULL)
+    float *theta = problem->first = drove__alloc(problem->model->n_params, sizeof *theta);
+    if (theta == NULL)
         return drove__fail_nomem("the model's parameters",
-                                 problem->model->n_params * sizeof **theta);
+                                 problem->model->n_params * sizeof *theta);
     const char *file = drove__pytorch_file(config->problem.init),
                *init = file == NULL ? config->problem.init : "";
     problem->is_given = file != NULL || (init[0] == '\0' && problem->model->initial != NULL);
-    DROVE_TRY(drove__model_init(problem->model, init, config->seed, *theta));
+    DROVE_TRY(drove__model_init(problem->model, init, config->seed, theta));
     if (file == NULL) return DROVE_OK;
-    if (config->files.resume != NULL) return drove__pytorch_resume(*theta, problem->model);
-    DROVE_TRY(drove__pytorch_load(file, problem->train, *theta, problem->model));
-    return drove__model_init(problem->model, "", config->seed, *theta);
+    if (config->files.resume != NULL) return drove__pytorch_resume(theta, problem->model);
+    DROVE_TRY(drove__pytorch_load(file, problem->train, theta, problem->model));
+    return drove__model_init(problem->model, "", config->seed, theta);
 }
 
 drove_status drove__problem_hold_out(const drove_config *config, drove_problem *problem,

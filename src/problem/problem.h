@@ -19,11 +19,10 @@ drove_status drove__problem_hold_out(const drove_config *config, drove_problem *
                                      const drove_workers *workers);
 /* Errors: DROVE_E_ARG: a target that such data cannot reach. */
 drove_status drove__problem_check_target(const drove_config *config, const drove_problem *problem);
-/* problem->model, and its first parameters: theta[n_params], the caller frees it, also after a
- * failure. Errors: those of a model's spec or file, DROVE_E_ARG, DROVE_E_SHAPE, DROVE_E_NOMEM. */
+/* problem->model, and its first parameters.  Errors: those of a model's spec or file, DROVE_E_ARG,
+ * DROVE_E_SHAPE, DROVE_E_NOMEM. */
 drove_status drove__problem_model(const drove_config *config, drove_problem *problem,
-                                  const drove_workers *workers, float **theta,
-                                  const drove_callbacks *cb);
+                                  const drove_workers *workers, const drove_callbacks *cb);
 /* After the data were opened, before the model is made: what --features and a model file to go on
  * from say, and train and test as the model will see them. */
 drove_status drove__run_features(const drove_config *config, drove_problem *problem,

@@ -42,7 +42,7 @@ static bool is_finite(const double *deviation, size_t n_values)
 }
 
 drove_status drove__targets_standardise(const drove_config *config, drove_problem *problem,
-                                        const drove_workers *workers, float *theta)
+                                        const drove_workers *workers)
 {
     problem->loss_scale = 1.0;
     /* Only the squared loss is the same for targets less an origin (data/origin.h), and parameters
@@ -87,7 +87,7 @@ drove_status drove__targets_standardise(const drove_config *config, drove_proble
         drove__targets_change(of_validation, problem->target_shift, problem->target_scale);
     if (drove__names_model_file(config->problem.model))
         drove__targets_map_in(drove__targets_layer(problem->model), problem->target_shift,
-                              problem->target_scale, theta);
+                              problem->target_scale, problem->first);
     return DROVE_OK;
 }
 

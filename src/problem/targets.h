@@ -14,10 +14,10 @@
 #include "use/target_map.h"
 
 /* Once data and model are there: changes the targets of train, validation and test, and the first
- * parameters theta[n_params] of a saved model, where the run may choose, the loss is squared and
+ * parameters of a saved model, where the run may choose, the loss is squared and
  * the last layer can take the map; else problem->target_scale is NULL.  Errors: DROVE_E_NOMEM. */
 drove_status drove__targets_standardise(const drove_config *config, drove_problem *problem,
-                                        const drove_workers *workers, float *theta);
+                                        const drove_workers *workers);
 /* A copy of theta[n_params] with the map folded in; the caller frees it.  Errors: DROVE_E_NOMEM. */
 drove_status drove__targets_fold(const drove_problem *problem, const float *theta, float **out);
 

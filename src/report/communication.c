@@ -16,7 +16,7 @@ typedef struct parts {
     uint64_t bytes, messages;
 } parts;
 
-static double mean_s(const drove_facts *f, uint64_t sum_ns)
+static double mean_s(const drove_present_facts *f, uint64_t sum_ns)
 {
     return (double)sum_ns * 1e-9 / (double)f->n_workers;
 }
@@ -26,32 +26,32 @@ static parts parts_of(const drove_facts *f)
     drove_totals all;
     uint64_t centre_ns = 0, hidden_ns = 0;
     parts p = {0};
-    drove__report_add_up(f, 0, f->n_workers, &all);
-    for (unsigned i = 0; i < f->n_workers; i++) {
-        const drove_traffic *t = f->worker[i].traffic;
+    drove__report_add_up(&f->now, 0, f->now.n_workers, &all);
+    for (unsigned i = 0; i < f->now.n_workers; i++) {
+        const drove_traffic *t = f->now.worker[i].traffic;
         centre_ns += t->centre_ns;
         hidden_ns += t->hidden_ns;
         p.bytes += t->bytes;
         p.messages += t->messages;
     }
     const uint64_t *phase = all.phase_ns;
-    double exchange = mean_s(f, phase[DROVE_PHASE_EXCHANGE]);
-    p.master_update = fmin(mean_s(f, centre_ns), exchange);
+    double exchange = mean_s(&f->now, phase[DROVE_PHASE_EXCHANGE]);
+    p.master_update = fmin(mean_s(&f->now, centre_ns), exchange);
     *(f->communication.has_master ? &p.host_device_parameters : &p.worker_worker) =
         exchange - p.master_update;
-    p.host_device_data = mean_s(f, phase[DROVE_PHASE_LOAD]);
-    p.forward_backward = mean_s(f, phase[DROVE_PHASE_FORWARD] + phase[DROVE_PHASE_BACKWARD]);
-    p.worker_update = mean_s(f, phase[DROVE_PHASE_UPDATE]);
-    p.hidden = mean_s(f, hidden_ns);
+    p.host_device_data = mean_s(&f->now, phase[DROVE_PHASE_LOAD]);
+    p.forward_backward = mean_s(&f->now, phase[DROVE_PHASE_FORWARD] + phase[DROVE_PHASE_BACKWARD]);
+    p.worker_update = mean_s(&f->now, phase[DROVE_PHASE_UPDATE]);
+    p.hidden = mean_s(&f->now, hidden_ns);
     double sent = p.worker_worker + p.host_device_data + p.host_device_parameters;
     p.ratio = sent / (sent + p.forward_backward + p.worker_update + p.master_update);
     return p;
 }
 
-double drove__report_distance(const drove_facts *f)
+double drove__report_distance(const drove_present_facts *f)
 {
     double sum = 0.0;
-    if (!f->communication.is_there) return NAN;
+    if (!f->exchanges) return NAN;
     for (unsigned i = 0; i < f->n_workers; i++) sum += f->worker[i].traffic->distance;
     return sum / (double)f->n_workers;
 }
@@ -72,10 +72,10 @@ json_t *drove__report_communication_json(const drove_facts *f)
                      "period", (json_int_t)c->period, "alpha", drove__json_real(c->alpha), "ratio",
                      drove__json_real(p.ratio), "bytes", (json_int_t)p.bytes, "messages",
                      (json_int_t)p.messages, "hidden", drove__json_real(p.hidden), "distance",
-                     drove__json_real(drove__report_distance(f)), "parts", part);
+                     drove__json_real(drove__report_distance(&f->now)), "parts", part);
 }
 
-json_t *drove__report_cluster_json(const drove_facts *f)
+json_t *drove__report_cluster_json(const drove_start_facts *f)
 {
     const drove_cluster_facts *c = &f->cluster;
     if (!c->is_there) return json_null();
@@ -89,7 +89,7 @@ json_t *drove__report_cluster_json(const drove_facts *f)
 void drove__report_communication_print(const drove_facts *f, FILE *stream)
 {
     const drove_communication_facts *c = &f->communication;
-    if (!c->is_there || f->n_workers == 1) return;
+    if (!c->is_there || f->now.n_workers == 1) return;
     const parts p = parts_of(f);
     if (!isfinite(p.ratio)) return;
     if (p.messages == 0) {
@@ -101,5 +101,6 @@ void drove__report_communication_print(const drove_facts *f, FILE *stream)
             "  exchange    every %llu step%s; %.0f %% of a worker's time, %.2f s hidden behind "
             "computing; %.1f MB in %llu messages; workers %.3g from the centre\n",
             (unsigned long long)c->period, c->period == 1 ? "" : "s", 100.0 * p.ratio, p.hidden,
-            (double)p.bytes * 1e-6, (unsigned long long)p.messages, drove__report_distance(f));
+            (double)p.bytes * 1e-6, (unsigned long long)p.messages,
+            drove__report_distance(&f->now));
 }

@@ -1,6 +1,7 @@
 /* report/facts.h - the facts of a run that a report is made from: plain data, no object of the run.
  *
- * The run fills a drove_facts (files/facts.c) while its workers are parked; the report reads it.
+ * The run fills them (files/facts.c) while its workers are parked, those of the start, of an
+ * evaluation or of the end; the report reads them.
  * Everything that a pointer names belongs to the filler and lives as long as the facts.  A section
  * that a run has not got has `is_there` false; numbers that do not exist are NaN.
  */
@@ -224,49 +225,57 @@ typedef struct drove_said_facts {
     uint64_t                 seed;
 } drove_said_facts;
 
-typedef struct drove_facts {
-    drove_said_facts said;
-    drove_progress   progress;        /* now: at an evaluation, or at the end */
-    double           validation_loss; /* NaN: no validation examples */
-    uint64_t         train_ns;
+/* Known once the workers can train: run.json, and the header of a record. */
+typedef struct drove_start_facts {
+    drove_said_facts      said;
+    unsigned              n_workers;
+    drove_worker_kind     kind;
+    bool                  is_repeatable;    /* the same options give the same bits again */
+    uint64_t              update_rows;      /* examples of an update */
+    const char           *strategy, *model; /* specs */
+    char                  features[DROVE_FACTS_TEXT_SIZE]; /* spec of the feature map; "": none */
+    const char           *isa;
+    drove_machine_facts   machine;
+    drove_modelled_facts  modelled;
+    drove_cluster_facts   cluster;
+    drove_partition_facts partition;
+    drove_search_facts    search;
+    drove_strategy_facts  strategy_choice;
+} drove_start_facts;
 
+/* At an evaluation, or at the end: the log's records and the events. */
+typedef struct drove_present_facts {
+    drove_progress      progress;
+    double              validation_loss; /* NaN: no validation examples */
+    uint64_t            train_ns;
     unsigned            n_workers;
-    bool                is_repeatable; /* the same options give the same bits again */
-    drove_worker_kind   kind;
     drove_worker_facts *worker;          /* [n_workers] */
+    bool                exchanges;       /* the workers' parameters */
     unsigned            n_groups;        /* 0: no coordinator */
     drove_group_facts  *group;           /* [n_groups] */
     uint64_t            groups_since_ns; /* training time when these workers began */
     uint64_t            logged_ns;       /* training time at the last record of the log */
+} drove_present_facts;
 
-    const char          *strategy, *model; /* specs */
-    const char          *isa;
-    drove_machine_facts  machine;
-    drove_modelled_facts modelled;
-    drove_cluster_facts  cluster;
-
+/* At the end: the summary. */
+typedef struct drove_facts {
+    drove_start_facts         start;
+    drove_present_facts       now;
+    drove_outcome             outcome;
+    int                       signal_number; /* of DROVE_INTERRUPTED */
+    uint64_t                  n_test_rows;   /* 0: no test data */
+    bool                      is_multi_label;
+    double                    numbers_per_row; /* stored numbers of an example; NaN: not linear */
+    uint64_t                  peak_rss_bytes;
+    const char               *prefetch_hardware; /* state of the prefetchers */
+    unsigned                  n_marks;
+    drove_mark_facts          mark[DROVE_FACTS_MOST_MARKS];
     drove_communication_facts communication;
-
-    /* ---- at the end alone ---- */
-    drove_outcome         outcome;
-    int                   signal_number; /* of DROVE_INTERRUPTED */
-    uint64_t              update_rows;   /* examples of an update */
-    uint64_t              n_test_rows;   /* 0: no test data */
-    bool                  is_multi_label;
-    double                numbers_per_row; /* stored numbers of an example; NaN: not linear */
-    uint64_t              peak_rss_bytes;
-    char                  features[DROVE_FACTS_TEXT_SIZE]; /* spec of the feature map; "": none */
-    const char           *prefetch_hardware;               /* state of the prefetchers */
-    unsigned              n_marks;
-    drove_mark_facts      mark[DROVE_FACTS_MOST_MARKS];
-    drove_precision_facts precision;
-    drove_loader_facts    loader;
-    drove_disk_facts      disk;
-    drove_partition_facts partition;
-    drove_tuning_facts    tuning;
-    drove_search_facts    search;
-    drove_strategy_facts  strategy_choice;
-    drove_replica_facts   replicas;
+    drove_precision_facts     precision;
+    drove_loader_facts        loader;
+    drove_disk_facts          disk;
+    drove_tuning_facts        tuning;
+    drove_replica_facts       replicas;
 
     /* of the training and the held-out data; NULL: not computed */
     const drove_metrics   *metrics, *test_metrics;

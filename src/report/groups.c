@@ -17,12 +17,13 @@ static double busy(const drove_group_facts *g, uint64_t busy_ns, uint64_t train_
     return ratio((double)busy_ns, (double)train_ns * g->n);
 }
 
-static double busy_of_all(const drove_facts *f, const drove_group_facts *g, const drove_totals *t)
+static double busy_of_all(const drove_present_facts *f, const drove_group_facts *g,
+                          const drove_totals *t)
 {
     return busy(g, t->busy_ns, f->train_ns - f->groups_since_ns);
 }
 
-double drove__report_utilisation(const drove_facts *f, const drove_group_facts *g)
+double drove__report_utilisation(const drove_present_facts *f, const drove_group_facts *g)
 {
     drove_totals t;
     drove__report_add_up(f, g->first, g->n, &t);
@@ -36,7 +37,7 @@ static json_t *text_or_null(const char *text)
     return text != NULL ? json_string(text) : json_null();
 }
 
-json_t *drove__report_groups_json(const drove_facts *f)
+json_t *drove__report_groups_json(const drove_present_facts *f)
 {
     json_t *list = json_array();
     drove_totals all;
@@ -87,7 +88,7 @@ json_t *drove__report_groups_json(const drove_facts *f)
     return list;
 }
 
-json_t *drove__report_groups_log(const drove_facts *f)
+json_t *drove__report_groups_log(const drove_present_facts *f)
 {
     json_t *list = json_array();
     for (unsigned i = 0; i < f->n_groups; i++) {
@@ -106,7 +107,7 @@ json_t *drove__report_groups_log(const drove_facts *f)
 
 /* ---- for people ---- */
 
-void drove__report_groups_print(const drove_facts *f, FILE *stream)
+void drove__report_groups_print(const drove_present_facts *f, FILE *stream)
 {
     drove_totals all, t;
     drove__report_add_up(f, 0, f->n_workers, &all);

@@ -15,7 +15,7 @@ enum { LOG_DIGITS = 9 };
 
 /* Significant digits with which every real option reads back as it is: 15 keep what people type as
  * they typed it, 17 are enough for any number. */
-static int exact_digits(const drove_facts *f)
+static int exact_digits(const drove_start_facts *f)
 {
     const drove_option_info *info = f->said.option;
     for (size_t i = 0; i < f->said.n_options; i++) {
@@ -28,7 +28,7 @@ static int exact_digits(const drove_facts *f)
     return 15;
 }
 
-json_t *drove__report_options_json(const drove_facts *f)
+json_t *drove__report_options_json(const drove_start_facts *f)
 {
     const drove_option_info *info = f->said.option;
     json_t *object = json_object();
@@ -47,7 +47,7 @@ json_t *drove__report_options_json(const drove_facts *f)
     return object;
 }
 
-drove_status drove__report_run(const drove_facts *f, char **out)
+drove_status drove__report_run(const drove_start_facts *f, char **out)
 {
     const drove_machine_facts *m = &f->machine;
     json_t *object =
@@ -66,7 +66,7 @@ drove_status drove__report_run(const drove_facts *f, char **out)
 
 /* ---- evaluations ---- */
 
-drove_status drove__report_evaluation(const drove_facts *f, char **out)
+drove_status drove__report_evaluation(const drove_present_facts *f, char **out)
 {
     const drove_progress *p = &f->progress;
     json_t *record = json_pack(
@@ -89,7 +89,7 @@ drove_status drove__report_evaluation(const drove_facts *f, char **out)
     return DROVE_OK;
 }
 
-drove_status drove__report_events(const drove_facts *f, drove_events *events)
+drove_status drove__report_events(const drove_present_facts *f, drove_events *events)
 {
     const drove_progress *p = &f->progress;
     const int64_t step = (int64_t)p->updates;

@@ -26,7 +26,7 @@ json_t *drove__report_modelled_json(const drove_modelled_facts *m)
     return object;
 }
 
-const char *drove__report_clock(const drove_facts *f)
+const char *drove__report_clock(const drove_start_facts *f)
 {
     return f->modelled.is_there ? "virtual" : "real";
 }

@@ -73,7 +73,7 @@ void drove__report_replicas_print(const drove_facts *f, FILE *stream)
     const drove_replica_facts *r = &f->replicas;
     drove_totals all;
     if (!r->is_there) return;
-    drove__report_add_up(f, 0, f->n_workers, &all);
+    drove__report_add_up(&f->now, 0, f->now.n_workers, &all);
     double us = all.steps > 0 ? 1e-3 / (double)all.steps : 0.0;
     fprintf(stream,
             "  devices     exchange exposed %.1f, additions before %.1f, broadcast %.1f us a step; "

@@ -15,31 +15,33 @@ typedef struct drove_totals { /* over some workers */
 } drove_totals;
 
 /* totals.c; over workers first .. first + n - 1 */
-void drove__report_add_up(const drove_facts *f, unsigned first, unsigned n, drove_totals *out);
+void drove__report_add_up(const drove_present_facts *f, unsigned first, unsigned n,
+                          drove_totals *out);
 /* 1234567 -> "1,234,567"; valid until the fourth call after it on this thread. */
 const char *drove__report_grouped(double value);
 
 /* log.c: every option by name, as resolved */
-json_t *drove__report_options_json(const drove_facts *f);
+json_t *drove__report_options_json(const drove_start_facts *f);
 
 /* modelled.c: the virtual clock */
-const char *drove__report_clock(const drove_facts *f);                  /* "virtual" or "real" */
+const char *drove__report_clock(const drove_start_facts *f);            /* "virtual" or "real" */
 json_t     *drove__report_modelled_json(const drove_modelled_facts *m); /* null: real time */
 void        drove__report_modelled_print(const drove_modelled_facts *m, FILE *stream);
 
 /* groups.c: the names in --workers to which a coordinator gives batches */
-json_t *drove__report_groups_json(const drove_facts *f); /* the whole run */
-json_t *drove__report_groups_log(const drove_facts *f);  /* since the last record of the log */
-void    drove__report_groups_print(const drove_facts *f, FILE *stream);
+json_t *drove__report_groups_json(const drove_present_facts *f); /* the whole run */
+json_t *drove__report_groups_log(
+    const drove_present_facts *f); /* since the last record of the log */
+void drove__report_groups_print(const drove_present_facts *f, FILE *stream);
 /* Part of the training time since the last record of the log in which the group computed. */
-double drove__report_utilisation(const drove_facts *f, const drove_group_facts *g);
+double drove__report_utilisation(const drove_present_facts *f, const drove_group_facts *g);
 
 /* communication.c: workers that exchange parameters, ranks; null where there are none */
 json_t *drove__report_communication_json(const drove_facts *f);
-json_t *drove__report_cluster_json(const drove_facts *f);
+json_t *drove__report_cluster_json(const drove_start_facts *f);
 void    drove__report_communication_print(const drove_facts *f, FILE *stream);
 /* Mean |W - c| of the workers; NaN where nothing is exchanged. */
-double drove__report_distance(const drove_facts *f);
+double drove__report_distance(const drove_present_facts *f);
 
 /* replicas.c: devices with parameters of their own */
 void drove__report_replicas_json(const drove_facts *f, json_t **summary);

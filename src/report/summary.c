@@ -33,19 +33,19 @@ static json_t *staleness_json(const drove_histogram *h)
 
 static json_t *workers_json(const drove_facts *f)
 {
-    if (f->n_groups > 0) return drove__report_groups_json(f);
+    if (f->now.n_groups > 0) return drove__report_groups_json(&f->now);
     json_t *list = json_array();
-    for (unsigned i = 0; i < f->n_workers; i++) {
-        const drove_worker_facts *w = &f->worker[i];
+    for (unsigned i = 0; i < f->now.n_workers; i++) {
+        const drove_worker_facts *w = &f->now.worker[i];
         const drove_trace_worker *t = w->trace;
-        json_t *worker =
-            json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", w->name, "updates",
-                      (json_int_t)atomic_load(&t->updates), "examples",
-                      (json_int_t)atomic_load(&t->examples), "batch", (json_int_t)f->update_rows,
-                      "busy", drove__json_real((double)t->busy_ns / (double)f->train_ns),
-                      "staleness", drove__json_real(drove__hist_mean(&t->staleness)), "processor",
-                      w->processor, "node", w->node);
-        if (f->kind == DROVE_WORKER_PROCESS) {
+        json_t *worker = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", w->name,
+                                   "updates", (json_int_t)atomic_load(&t->updates), "examples",
+                                   (json_int_t)atomic_load(&t->examples), "batch",
+                                   (json_int_t)f->start.update_rows, "busy",
+                                   drove__json_real((double)t->busy_ns / (double)f->now.train_ns),
+                                   "staleness", drove__json_real(drove__hist_mean(&t->staleness)),
+                                   "processor", w->processor, "node", w->node);
+        if (f->start.kind == DROVE_WORKER_PROCESS) {
             drove__json_set(&worker, "process", json_integer(w->process));
             drove__json_set(&worker, "lost", w->lost != NULL ? json_string(w->lost) : json_null());
         }
@@ -91,7 +91,7 @@ static json_t *marks_json(const drove_facts *f, mark_part part)
 
 static void set_numbers(const drove_facts *f, const drove_totals *total, json_t **object)
 {
-    const drove_progress *p = &f->progress;
+    const drove_progress *p = &f->now.progress;
     const bool is_timed = p->train_s > 0.0;
     const struct {
         const char *key;
@@ -124,7 +124,7 @@ static void set_numbers(const drove_facts *f, const drove_totals *total, json_t 
 drove_status drove__report_json(const drove_facts *f, char **out)
 {
     drove_totals total;
-    drove__report_add_up(f, 0, f->n_workers, &total);
+    drove__report_add_up(&f->now, 0, f->now.n_workers, &total);
 
     /* Means of a step. */
     json_t *phases = json_object();
@@ -133,11 +133,12 @@ drove_status drove__report_json(const drove_facts *f, char **out)
             total.steps == 0 ? 0.0 : (double)total.phase_ns[p] * 1e-9 / (double)total.steps;
         drove__json_set(&phases, drove__phase_names[p], drove__json_real(mean_s));
     }
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:I, s:s}", "strategy",
-                               f->strategy, "rule", f->said.rule, "model", f->model, "data",
-                               f->said.data, "workers", workers_json(f), "phases", phases, "batch",
-                               (json_int_t)f->update_rows, "lr", f->said.lr, "seed",
-                               (json_int_t)f->said.seed, "outcome", drove_outcome_name(f->outcome));
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:I, s:s}", "strategy",
+                  f->start.strategy, "rule", f->start.said.rule, "model", f->start.model, "data",
+                  f->start.said.data, "workers", workers_json(f), "phases", phases, "batch",
+                  (json_int_t)f->start.update_rows, "lr", f->start.said.lr, "seed",
+                  (json_int_t)f->start.said.seed, "outcome", drove_outcome_name(f->outcome));
     set_numbers(f, &total, &object);
     drove__json_set(&object, "metrics", drove__report_metrics_json(f->metrics));
     drove__json_set(&object, "test_metrics", drove__report_metrics_json(f->test_metrics));
@@ -145,7 +146,7 @@ drove_status drove__report_json(const drove_facts *f, char **out)
     drove__json_set(&object, "time_to", marks_json(f, MARK_TIME));
     drove__json_set(&object, "updates_to", marks_json(f, MARK_UPDATES));
     drove__json_set(&object, "epochs_to", marks_json(f, MARK_EPOCHS));
-    drove__json_set(&object, "options", drove__report_options_json(f));
+    drove__json_set(&object, "options", drove__report_options_json(&f->start));
     const drove_loader_facts *l = &f->loader;
     drove__json_set(&object, "loader",
                     !l->is_there ? json_null()
@@ -163,16 +164,17 @@ drove_status drove__report_json(const drove_facts *f, char **out)
                                     d->window_bytes, "read_bytes", d->read_bytes, "read_s",
                                     d->read_s, "wait_s", d->wait_s));
     drove__json_set(&object, "features",
-                    f->features[0] != '\0' ? json_string(f->features) : json_null());
-    drove__json_set(&object, "isa", json_string(f->isa));
-    drove__json_set(&object, "out", f->said.out != NULL ? json_string(f->said.out) : json_null());
-    drove__json_set(&object, "repeatable", json_boolean(f->is_repeatable));
-    drove__json_set(&object, "prefetch", json_string(f->said.prefetch));
+                    f->start.features[0] != '\0' ? json_string(f->start.features) : json_null());
+    drove__json_set(&object, "isa", json_string(f->start.isa));
+    drove__json_set(&object, "out",
+                    f->start.said.out != NULL ? json_string(f->start.said.out) : json_null());
+    drove__json_set(&object, "repeatable", json_boolean(f->start.is_repeatable));
+    drove__json_set(&object, "prefetch", json_string(f->start.said.prefetch));
     drove__json_set(&object, "prefetch_hardware", json_string(f->prefetch_hardware));
     const drove_precision_facts *p = &f->precision;
     drove__json_set(&object, "precision", p->is_there ? json_string(p->name) : json_null());
     if (p->is_there && p->is_words) {
-        drove__json_set(&object, "rounding", json_string(f->said.rounding));
+        drove__json_set(&object, "rounding", json_string(f->start.said.rounding));
         drove__json_set(&object, "model_range", drove__json_real(p->model_range));
         drove__json_set(&object, "data_scale", drove__json_real(p->data_scale));
         drove__json_set(&object, "data_clamped", json_integer((json_int_t)p->data_clamped));
@@ -181,15 +183,15 @@ drove_status drove__report_json(const drove_facts *f, char **out)
         drove__json_set(&object, "clamped", json_integer((json_int_t)total.clamped));
     }
     json_t *staleness = staleness_json(&total.staleness), *per_worker = json_array();
-    for (unsigned i = 0; i < f->n_workers; i++)
-        drove__json_add(&per_worker, staleness_json(&f->worker[i].trace->staleness));
+    for (unsigned i = 0; i < f->now.n_workers; i++)
+        drove__json_add(&per_worker, staleness_json(&f->now.worker[i].trace->staleness));
     drove__json_set(&staleness, "per_worker", per_worker);
     drove__json_set(&object, "staleness", staleness);
     drove__json_set(&object, "communication", drove__report_communication_json(f));
-    drove__json_set(&object, "clock", json_string(drove__report_clock(f)));
-    drove__json_set(&object, "modelled_machine", drove__report_modelled_json(&f->modelled));
-    drove__json_set(&object, "cluster", drove__report_cluster_json(f));
-    const drove_partition_facts *part = &f->partition;
+    drove__json_set(&object, "clock", json_string(drove__report_clock(&f->start)));
+    drove__json_set(&object, "modelled_machine", drove__report_modelled_json(&f->start.modelled));
+    drove__json_set(&object, "cluster", drove__report_cluster_json(&f->start));
+    const drove_partition_facts *part = &f->start.partition;
     drove__json_set(&object, "partition",
                     part->n == 0
                         ? json_null()
@@ -198,8 +200,9 @@ drove_status drove__report_json(const drove_facts *f, char **out)
                                     part->fast_bytes, "fast_memory", part->fast_name, "fits",
                                     (int)part->fits, "suggested", (int)part->suggested));
     drove__json_set(&object, "tuning", tuning_json(&f->tuning));
-    drove__json_set(&object, "model_search", drove__report_search_json(&f->search));
-    drove__json_set(&object, "strategy_choice", drove__report_strategy_json(&f->strategy_choice));
+    drove__json_set(&object, "model_search", drove__report_search_json(&f->start.search));
+    drove__json_set(&object, "strategy_choice",
+                    drove__report_strategy_json(&f->start.strategy_choice));
     drove__report_replicas_json(f, &object);
     return drove__json_text(object, SUMMARY_DIGITS, out);
 }

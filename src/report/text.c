@@ -11,11 +11,11 @@
 
 static void print_headline(const drove_facts *f, FILE *stream)
 {
-    const drove_progress *p = &f->progress;
+    const drove_progress *p = &f->now.progress;
     switch (f->outcome) {
     case DROVE_REACHED: fprintf(stream, "Target reached"); break;
     case DROVE_FINISHED: fprintf(stream, "Finished"); break;
-    case DROVE_MISSED: fprintf(stream, "Target missed (--until %s)", f->said.until); break;
+    case DROVE_MISSED: fprintf(stream, "Target missed (--until %s)", f->start.said.until); break;
     case DROVE_CRASHED:
         fprintf(stream, "Crashed: the loss became infinite or not a number (try a smaller --lr)");
         break;
@@ -38,7 +38,7 @@ static void print_loss(FILE *stream, double loss)
 
 static void print_quality(const drove_facts *f, FILE *stream)
 {
-    const drove_progress *p = &f->progress;
+    const drove_progress *p = &f->now.progress;
     fputs("  loss        ", stream);
     print_loss(stream, p->loss_initial);
     fputs(" -> ", stream);
@@ -61,15 +61,15 @@ static void print_precision(const drove_facts *f, const drove_totals *total, FIL
     if (!p->is_there) return;
     if (!p->is_words) {
         fprintf(stream, "  precision   products in %s (%s), sums and parameters in floats\n",
-                p->name, f->machine.gemm);
+                p->name, f->start.machine.gemm);
         return;
     }
     if (strncmp(p->name, "bf16", 4) == 0) {
         fprintf(stream, "  precision   products and parameters in bf16 (%s), rounding %s\n",
-                f->machine.gemm, f->said.rounding);
+                f->start.machine.gemm, f->start.said.rounding);
         return;
     }
-    fprintf(stream, "  precision   %s, rounding %s", p->name, f->said.rounding);
+    fprintf(stream, "  precision   %s, rounding %s", p->name, f->start.said.rounding);
     if (p->model_range > 0.0) {
         fprintf(stream, ", parameters up to %.3g, %s writes saturated", p->model_range,
                 drove__report_grouped((double)total->clamped));
@@ -81,8 +81,8 @@ static void print_tuning(const drove_facts *f, FILE *stream)
 {
     const drove_tuning_facts *t = &f->tuning;
     if (!t->is_there) return;
-    fprintf(stream, "  chosen      %s, step size %.4g, schedule %s", f->said.rule, f->said.lr,
-            f->said.schedule);
+    fprintf(stream, "  chosen      %s, step size %.4g, schedule %s", f->start.said.rule,
+            f->start.said.lr, f->start.said.schedule);
     if (t->n_trials > 0)
         fprintf(stream, "; %u trials of %s updates in %.1f s", t->n_trials,
                 drove__report_grouped((double)t->trial_updates), t->trials_s);
@@ -106,19 +106,20 @@ static const char *kind_of_workers(const drove_facts *f)
         [DROVE_WORKER_PROCESS] = {"process", "processes"},
         [DROVE_WORKER_RANK] = {"rank", "ranks"},
         [DROVE_WORKER_CORES] = {"group of cores", "groups of cores"}};
-    return name[f->kind][f->n_workers == 1 ? 0 : 1];
+    return name[f->start.kind][f->now.n_workers == 1 ? 0 : 1];
 }
 
 static void print_speed(const drove_facts *f, FILE *stream)
 {
-    const drove_progress *p = &f->progress;
+    const drove_progress *p = &f->now.progress;
     drove_totals total;
-    drove__report_add_up(f, 0, f->n_workers, &total);
+    drove__report_add_up(&f->now, 0, f->now.n_workers, &total);
     if (!(p->train_s > 0.0) || total.steps == 0) return;
     fprintf(stream, "  speed       %s examples/s, %s updates/s: %s, %u %s, batch %s, kernels %s\n",
             drove__report_grouped((double)p->examples / p->train_s),
-            drove__report_grouped((double)p->updates / p->train_s), f->strategy, f->n_workers,
-            kind_of_workers(f), drove__report_grouped((double)f->update_rows), f->isa);
+            drove__report_grouped((double)p->updates / p->train_s), f->start.strategy,
+            f->now.n_workers, kind_of_workers(f),
+            drove__report_grouped((double)f->start.update_rows), f->start.isa);
     print_precision(f, &total, stream);
 
     /* The parts of a step. */
@@ -150,18 +151,18 @@ static void print_speed(const drove_facts *f, FILE *stream)
                 d->read_bytes / (1 << 30), (unsigned long long)d->n_windows_read,
                 d->window_bytes / 2 / (1 << 20), d->read_s, d->wait_s);
     }
-    const drove_partition_facts *part = &f->partition;
+    const drove_partition_facts *part = &f->start.partition;
     if (part->n > 0) {
         fprintf(stream,
                 "  partition   %u group%s of cores; copies of %.1f MB %s in %.1f MB of %s\n",
                 part->n, part->n == 1 ? "" : "s", part->copies_bytes / 1e6,
                 part->fits ? "fit" : "do not fit", part->fast_bytes / 1e6, part->fast_name);
     }
-    if (strcmp(f->said.prefetch, "on") != 0) {
+    if (strcmp(f->start.said.prefetch, "on") != 0) {
         fprintf(stream, "  prefetch    %s asked; the processor's prefetchers: %s\n",
-                f->said.prefetch, f->prefetch_hardware);
+                f->start.said.prefetch, f->prefetch_hardware);
     }
-    if (f->n_workers > 1) {
+    if (f->now.n_workers > 1) {
         fprintf(stream, "  staleness   mean %.2f, 99 %% within %llu, largest %llu; %s dropped\n",
                 drove__hist_mean(&total.staleness),
                 (unsigned long long)drove__hist_quantile(&total.staleness, 0.99),
@@ -173,8 +174,8 @@ static void print_speed(const drove_facts *f, FILE *stream)
 static void print_files(const drove_facts *f, FILE *stream)
 {
     char folder[2 * DROVE_TEXT_SIZE];
-    if (f->said.out == NULL) return;
-    drove__print_word(f->said.out, folder, sizeof folder);
+    if (f->start.said.out == NULL) return;
+    drove__print_word(f->start.said.out, folder, sizeof folder);
     if (f->outcome != DROVE_CRASHED)
         fprintf(stream,
                 "\n  use it      drove predict %s --data FILE\n"
@@ -197,25 +198,25 @@ static void print_files(const drove_facts *f, FILE *stream)
 /* Threads that race give other bits each time, whatever the seed. */
 static void print_repeatable(const drove_facts *f, FILE *stream)
 {
-    const drove_strategy_facts *s = &f->strategy_choice;
-    if (f->is_repeatable) return;
-    const char *record = f->said.record;
+    const drove_strategy_facts *s = &f->start.strategy_choice;
+    if (f->start.is_repeatable) return;
+    const char *record = f->start.said.record;
     if (record != NULL) {
         char word[2 * DROVE_TEXT_SIZE];
         fprintf(stream, "  repeatable  drove train --replay %s repeats this run bit for bit\n",
                 drove__print_word(record, word, sizeof word));
         return;
     }
-    if (f->n_workers == 1 && s->how != NULL) {
+    if (f->now.n_workers == 1 && s->how != NULL) {
         fprintf(stream,
                 "  repeatable  not by itself: --strategy auto has measured times; --strategy %s "
                 "repeats this run bit for bit\n",
-                f->strategy);
+                f->start.strategy);
         return;
     }
     fprintf(stream, "  repeatable  no: the order in which %u %s meet is left to chance; %s\n",
-            f->n_workers, kind_of_workers(f),
-            f->kind == DROVE_WORKER_THREAD && f->n_groups == 0
+            f->now.n_workers, kind_of_workers(f),
+            f->start.kind == DROVE_WORKER_THREAD && f->now.n_groups == 0
                 ? "--threads 1 or --strategy sync repeats a run bit for bit"
                 : "one worker repeats a run bit for bit");
 }
@@ -228,9 +229,9 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
     drove__report_importance_print(&f->importance, stream);
     print_files(f, stream);
     fputc('\n', stream);
-    drove__report_search_print(&f->search, stream);
+    drove__report_search_print(&f->start.search, stream);
     print_tuning(f, stream);
-    drove__report_strategy_print(&f->strategy_choice, stream);
+    drove__report_strategy_print(&f->start.strategy_choice, stream);
     for (unsigned i = 0; i < f->n_marks; i++) {
         const drove_mark_facts *m = &f->mark[i];
         if (!m->is_met) continue;
@@ -238,9 +239,9 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
                 m->percent, m->train_s, m->epochs, drove__report_grouped((double)m->updates));
     }
     print_repeatable(f, stream);
-    drove__report_modelled_print(&f->modelled, stream);
+    drove__report_modelled_print(&f->start.modelled, stream);
     print_speed(f, stream);
-    drove__report_groups_print(f, stream);
+    drove__report_groups_print(&f->now, stream);
     drove__report_replicas_print(f, stream);
     return ferror(stream) ? drove__fail(DROVE_E_IO, "cannot write the summary") : DROVE_OK;
 }

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-void drove__report_add_up(const drove_facts *f, unsigned first, unsigned n, drove_totals *out)
+void drove__report_add_up(const drove_present_facts *f, unsigned first, unsigned n,
+                          drove_totals *out)
 {
     *out = (drove_totals){0};
     for (unsigned i = first; i < first + n; i++) {

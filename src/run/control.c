@@ -39,13 +39,13 @@ static double seconds(uint64_t ns)
     return (double)ns * 1e-9;
 }
 
-static void show_progress(const drove_config *config, const drove_workers *workers,
+static void show_progress(const drove_config_length *length, const drove_workers *workers,
                           drove_state *state, uint64_t train_ns, const drove_callbacks *cb)
 {
     state->display.shown_ns = drove__clock_now(workers->loop->clock);
     if (cb->progress == NULL) return;
     drove_progress p;
-    drove__run_progress(config, workers, state, train_ns, &p);
+    drove__run_progress(&length->until, workers, state, train_ns, &p);
     cb->progress(cb->context, &p);
 }
 
@@ -58,17 +58,17 @@ static uint64_t batches_for(const drove_workers *workers, double epochs)
 }
 
 /* Batches between two planned evaluations; not always a whole number. */
-static double batches_between(const drove_config *config, const drove_workers *workers)
+static double batches_between(const drove_config_length *length, const drove_workers *workers)
 {
-    return fmax(config->length.eval_every * (double)workers->loop->order.per_epoch, 1.0);
+    return fmax(length->eval_every * (double)workers->loop->order.per_epoch, 1.0);
 }
 
 /* Batch number at which the next evaluation stands: a whole number of rounds. */
-static uint64_t next_evaluation(const drove_config *config, const drove_workers *workers,
+static uint64_t next_evaluation(const drove_config_length *length, const drove_workers *workers,
                                 const drove_state *state)
 {
     double n =
-        ceil((double)state->standing.evaluation_slot * batches_between(config, workers) - 1e-9);
+        ceil((double)state->standing.evaluation_slot * batches_between(length, workers) - 1e-9);
     uint64_t at = n < 9e18 ? (uint64_t)n : (uint64_t)9e18;
     unsigned width = workers->loop->source->width;
     return width == 0 ? at : (at + width - 1) / width * width;
@@ -91,15 +91,13 @@ static bool is_best(const drove_problem *problem, drove_state *state)
     return true;
 }
 
-/* Loss at the present parameters on data, by all workers of all ranks; n_rows 0: all rows. */
+/* Loss at theta[n_params] on data, by all workers of all ranks; n_rows 0: all rows. */
 static drove_status score_data(const drove_problem *problem, const drove_workers *workers,
-                               drove_state *state, const drove_data *data, size_t n_rows,
+                               const float *theta, const drove_data *data, size_t n_rows,
                                drove_score *out)
 {
     drove_loop *loop = workers->loop;
     bool is_own = loop->order.holds_shard && data == problem->train; /* each rank has its own */
-    const float *theta;
-    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
     DROVE_TRY(drove__scoring_run(loop, data, theta, n_rows, is_own ? 0 : workers->ranks.rank,
                                  is_own ? 1 : workers->ranks.n));
     if (!is_own) DROVE_TRY(drove__ranks_scored(workers));
@@ -109,38 +107,41 @@ static drove_status score_data(const drove_problem *problem, const drove_workers
 
 /* Mean loss and accuracy; data NULL: they stay as they are. */
 static drove_status score_part(const drove_problem *problem, const drove_workers *workers,
-                               drove_state *state, const drove_data *data, size_t n_rows,
+                               const float *theta, const drove_data *data, size_t n_rows,
                                double *loss, double *accuracy)
 {
     drove_score score;
     if (data == NULL) return DROVE_OK;
-    DROVE_TRY(score_data(problem, workers, state, data, n_rows, &score));
+    DROVE_TRY(score_data(problem, workers, theta, data, n_rows, &score));
     *loss = drove__score_mean_loss(&score) * problem->loss_scale;
     *accuracy = drove__score_accuracy(data, &score);
     return DROVE_OK;
 }
 
-/* n_rows: of the training data; 0: all. */
+/* All losses at the present parameters.  n_rows: of the training data; 0: all. */
 static drove_status score_all(const drove_problem *problem, const drove_workers *workers,
                               drove_state *state, size_t n_rows)
 {
     drove_standing *st = &state->standing;
+    const float *theta;
+    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
     DROVE_TRY(
-        score_part(problem, workers, state, problem->train, n_rows, &st->loss, &st->accuracy));
-    DROVE_TRY(score_part(problem, workers, state, problem->validation, 0, &st->validation_loss,
+        score_part(problem, workers, theta, problem->train, n_rows, &st->loss, &st->accuracy));
+    DROVE_TRY(score_part(problem, workers, theta, problem->validation, 0, &st->validation_loss,
                          &st->validation_accuracy));
-    return score_part(problem, workers, state, problem->test, 0, &st->test_loss,
+    return score_part(problem, workers, theta, problem->test, 0, &st->test_loss,
                       &st->test_accuracy);
 }
 
 /* Scores the present parameters, keeps them if they are the best, and tells of it. */
-static drove_status evaluate(drove_run *run)
+static drove_status evaluate_run(drove_run *run)
 {
     const drove_config *config = &run->config;
+    const drove_config_length *length = &config->length;
     const drove_problem *problem = &run->problem;
     const drove_workers *workers = &run->workers;
     drove_state *state = &run->state;
-    drove_output *output = &run->output;
+    const drove_output *output = &run->output;
     drove_standing *st = &state->standing;
     drove_loop *loop = workers->loop;
     bool are_finite;
@@ -150,9 +151,9 @@ static drove_status evaluate(drove_run *run)
     /* The first planned evaluation that is still to come. */
     uint64_t next = atomic_load(&loop->source->next);
     /* Near it at once, from below: a state file may hold any counter. */
-    double slot = ((double)next - loop->source->width) / batches_between(config, workers) - 2.0;
+    double slot = ((double)next - loop->source->width) / batches_between(length, workers) - 2.0;
     st->evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
-    while (next_evaluation(config, workers, state) <= next) st->evaluation_slot++;
+    while (next_evaluation(length, workers, state) <= next) st->evaluation_slot++;
     DROVE_TRY(drove__run_check_theta(problem, workers, state, &are_finite));
     bool is_finite = isfinite(st->loss) && are_finite;
     if (!is_finite) atomic_store(&loop->nonfinite, 1);
@@ -171,13 +172,13 @@ static drove_status evaluate(drove_run *run)
         const float *theta;
         DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
         memcpy(state->best, theta, problem->model->n_params * sizeof *state->best);
-        if (output->log != NULL) DROVE_TRY(drove__output_best(config, problem, state));
+        if (output->log != NULL) DROVE_TRY(drove__output_best(config, problem, state->best));
     }
     drove_progress p;
-    drove__run_progress(config, workers, state, st->train_ns, &p);
+    drove__run_progress(&length->until, workers, state, st->train_ns, &p);
     p.evaluated = 1;
     if (output->cb.evaluated != NULL) output->cb.evaluated(output->cb.context, &p);
-    return drove__output_evaluation(run, &p);
+    return drove__output_evaluation(workers, state, output, &p);
 }
 
 /* ---- when to stop ---- */
@@ -197,34 +198,32 @@ static bool has_undone(const drove_workers *workers, uint64_t limit)
     return from->ops->has_undone != NULL && from->ops->has_undone(from, limit);
 }
 
-static bool budget_used(const drove_config *config, const drove_workers *workers,
+static bool budget_used(const drove_config_length *length, const drove_workers *workers,
                         const drove_state *state)
 {
     if (!drove__replay_goes_on(workers)) return true;
-    const uint64_t limit = batches_for(workers, config->length.until.epochs);
+    const uint64_t limit = batches_for(workers, length->until.epochs);
     bool all_given = atomic_load(&workers->loop->source->next) >= limit;
     if (workers->repeating != NULL) all_given = false; /* the record says where it ends */
     return (all_given && !has_undone(workers, limit)) ||
-           atomic_load(&workers->loop->sync->published) >= config->length.until.updates ||
-           seconds(state->standing.train_ns) >= drove__run_most_seconds(config, workers) ||
-           (config->length.until.patience > 0 &&
-            state->standing.since_best >= config->length.until.patience);
+           atomic_load(&workers->loop->sync->published) >= length->until.updates ||
+           seconds(state->standing.train_ns) >= drove__run_most_seconds(&length->until, workers) ||
+           (length->until.patience > 0 && state->standing.since_best >= length->until.patience);
 }
 
-static bool run_is_over(const drove_config *config, const drove_workers *workers,
+static bool run_is_over(const drove_config_length *length, const drove_workers *workers,
                         drove_state *state)
 {
     state->signal_number =
         workers->ranks.n > 1 ? workers->ranks.signal_number : drove__run_signal(&state->interrupt);
     if (atomic_load(&workers->loop->nonfinite)) {
         state->outcome = DROVE_CRASHED;
-    } else if (target_met(&config->length.until, &state->standing)) {
+    } else if (target_met(&length->until, &state->standing)) {
         state->outcome = DROVE_REACHED;
     } else if (state->signal_number != 0) {
         state->outcome = DROVE_INTERRUPTED;
-    } else if (budget_used(config, workers, state)) {
-        state->outcome =
-            drove__until_has_target(&config->length.until) ? DROVE_MISSED : DROVE_FINISHED;
+    } else if (budget_used(length, workers, state)) {
+        state->outcome = drove__until_has_target(&length->until) ? DROVE_MISSED : DROVE_FINISHED;
         drove__replay_outcome(workers, state);
     } else {
         return false;
@@ -258,25 +257,24 @@ static uint64_t batches_for_updates(const drove_workers *workers, uint64_t updat
     return missing > UINT64_MAX / each ? UINT64_MAX : add_capped(next, missing * each);
 }
 
-static uint64_t next_save_batch(const drove_config *config, const drove_workers *workers,
+static uint64_t next_save_batch(const drove_config_length *length, const drove_workers *workers,
                                 const drove_state *state)
 {
-    return add_capped(state->save.done_batches,
-                      batches_for(workers, config->length.save_every.amount));
+    return add_capped(state->save.done_batches, batches_for(workers, length->save_every.amount));
 }
 
-static uint64_t next_save_update(const drove_config *config, const drove_state *state)
+static uint64_t next_save_update(const drove_config_length *length, const drove_state *state)
 {
-    return add_capped(state->save.done_updates, config->length.save_every.updates);
+    return add_capped(state->save.done_updates, length->save_every.updates);
 }
 
-static uint64_t next_save_ns(const drove_config *config, const drove_state *state)
+static uint64_t next_save_ns(const drove_config_length *length, const drove_state *state)
 {
-    return add_capped(state->save.done_ns, ns_of(config->length.save_every.amount));
+    return add_capped(state->save.done_ns, ns_of(length->save_every.amount));
 }
 
 /* One stretch, up to batch `limit`, a signal, most_s of training or the next save by clock. */
-static drove_status train_until(const drove_config *config, drove_workers *workers,
+static drove_status train_until(const drove_config_length *length, drove_workers *workers,
                                 drove_state *state, uint64_t limit, double most_s,
                                 const drove_callbacks *cb)
 {
@@ -285,8 +283,8 @@ static drove_status train_until(const drove_config *config, drove_workers *worke
     drove_source *from = workers->loop->source;
     drove_host *host = workers->loop->host;
     uint64_t last_ns = ns_of(most_s);
-    if (config->length.save_every.unit == DROVE_SAVE_SECONDS)
-        last_ns = least(last_ns, next_save_ns(config, state));
+    if (length->save_every.unit == DROVE_SAVE_SECONDS)
+        last_ns = least(last_ns, next_save_ns(length, state));
     if (workers->ranks.rank != 0) last_ns = UINT64_MAX;   /* the clock is that of rank 0 */
     if (workers->repeating != NULL) last_ns = UINT64_MAX; /* the record says where it ends */
     DROVE_TRY(drove__ranks_ready(workers));
@@ -300,9 +298,9 @@ static drove_status train_until(const drove_config *config, drove_workers *worke
             : add_capped(start, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     bool halted = false;
     from->train_ns = st->train_ns;
-    uint64_t most_updates = config->length.until.updates; /* at which the stretch has to end */
-    if (config->length.save_every.unit == DROVE_SAVE_UPDATES)
-        most_updates = least(most_updates, next_save_update(config, state));
+    uint64_t most_updates = length->until.updates; /* at which the stretch has to end */
+    if (length->save_every.unit == DROVE_SAVE_UPDATES)
+        most_updates = least(most_updates, next_save_update(length, state));
     from->ops->open(from, limit, most_updates);
     if (workers->loop->stream != NULL)
         drove__stream_seek(workers->loop->stream, workers->loop->order.batch,
@@ -318,12 +316,12 @@ static drove_status train_until(const drove_config *config, drove_workers *worke
             halted = true;
         }
         (void)drove__source_check(from); /* says who is lost */
-        show_progress(config, workers, state, st->train_ns + now - start, cb);
+        show_progress(length, workers, state, st->train_ns + now - start, cb);
     }
     uint64_t end = drove__clock_now(clock);
     st->train_ns += end - start;
     if (end - state->display.shown_ns >= TICK_NS)
-        show_progress(config, workers, state, st->train_ns, cb); /* stretches are short */
+        show_progress(length, workers, state, st->train_ns, cb); /* stretches are short */
     if (from->ops->settle != NULL) from->ops->settle(from);
     /* Saturations at the meeting of the replicas count for the first worker. */
     drove_sync *sync = workers->loop->sync;
@@ -335,31 +333,31 @@ static drove_status train_until(const drove_config *config, drove_workers *worke
     return drove__ranks_parked(workers, state);
 }
 
-static bool save_is_due(const drove_config *config, const drove_workers *workers,
+static bool save_is_due(const drove_config_length *length, const drove_workers *workers,
                         const drove_state *state, bool evaluated)
 {
-    switch (config->length.save_every.unit) {
+    switch (length->save_every.unit) {
     case DROVE_SAVE_NEVER: return false;
     case DROVE_SAVE_EVAL: return evaluated;
     case DROVE_SAVE_EPOCHS:
-        return atomic_load(&workers->loop->source->next) >= next_save_batch(config, workers, state);
+        return atomic_load(&workers->loop->source->next) >= next_save_batch(length, workers, state);
     case DROVE_SAVE_UPDATES:
-        return atomic_load(&workers->loop->sync->published) >= next_save_update(config, state);
-    case DROVE_SAVE_SECONDS: return state->standing.train_ns >= next_save_ns(config, state);
+        return atomic_load(&workers->loop->sync->published) >= next_save_update(length, state);
+    case DROVE_SAVE_SECONDS: return state->standing.train_ns >= next_save_ns(length, state);
     }
     return false;
 }
 
-static uint64_t next_stop(const drove_config *config, const drove_workers *workers,
+static uint64_t next_stop(const drove_config_length *length, const drove_workers *workers,
                           const drove_state *state)
 {
-    uint64_t stop = least(next_evaluation(config, workers, state),
-                          batches_for(workers, config->length.until.epochs));
-    stop = least(stop, batches_for_updates(workers, config->length.until.updates));
-    if (config->length.save_every.unit == DROVE_SAVE_EPOCHS)
-        stop = least(stop, next_save_batch(config, workers, state));
-    if (config->length.save_every.unit == DROVE_SAVE_UPDATES) {
-        stop = least(stop, batches_for_updates(workers, next_save_update(config, state)));
+    uint64_t stop =
+        least(next_evaluation(length, workers, state), batches_for(workers, length->until.epochs));
+    stop = least(stop, batches_for_updates(workers, length->until.updates));
+    if (length->save_every.unit == DROVE_SAVE_EPOCHS)
+        stop = least(stop, next_save_batch(length, workers, state));
+    if (length->save_every.unit == DROVE_SAVE_UPDATES) {
+        stop = least(stop, batches_for_updates(workers, next_save_update(length, state)));
     }
     return stop;
 }
@@ -368,18 +366,20 @@ drove_status drove__run_sample_loss(const drove_problem *problem, const drove_wo
                                     drove_state *state, size_t n_rows, double *loss)
 {
     drove_score score;
-    DROVE_TRY(score_data(problem, workers, state, problem->train, n_rows, &score));
+    const float *theta;
+    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
+    DROVE_TRY(score_data(problem, workers, theta, problem->train, n_rows, &score));
     *loss = drove__score_mean_loss(&score);
     if (!isfinite(*loss) || atomic_load(&workers->loop->nonfinite)) *loss = INFINITY;
     return DROVE_OK;
 }
 
-drove_status drove__run_piece(const drove_config *config, drove_workers *workers,
+drove_status drove__run_piece(const drove_config_length *length, drove_workers *workers,
                               drove_state *state, double train_s)
 {
     const double end_s = seconds(state->standing.train_ns) + train_s;
     const drove_callbacks silent = {0};
-    DROVE_TRY(train_until(config, workers, state, UINT64_MAX / 2, end_s, &silent));
+    DROVE_TRY(train_until(length, workers, state, UINT64_MAX / 2, end_s, &silent));
     DROVE_TRY(drove__source_check(workers->loop->source));
     return drove__sync_parked(workers->loop->sync);
 }
@@ -392,6 +392,7 @@ static void restore_denormals(uint64_t *before)
 drove_status drove__run_control(drove_run *run)
 {
     const drove_config *config = &run->config;
+    const drove_config_length *length = &config->length;
     const drove_problem *problem = &run->problem;
     drove_workers *workers = &run->workers;
     drove_state *state = &run->state;
@@ -405,17 +406,17 @@ drove_status drove__run_control(drove_run *run)
     __attribute__((cleanup(restore_denormals), unused)) uint64_t before = drove__denormals_flush();
 
     if (state->standing.n_evaluations == 0) {
-        if ((status = evaluate(run)) != DROVE_OK) goto fail;
+        if ((status = evaluate_run(run)) != DROVE_OK) goto fail;
         DROVE_TRY(drove__stopping_evaluated(problem, workers, state, cb, &evaluated));
-    } else if (run_is_over(config, workers, state)) {
+    } else if (run_is_over(length, workers, state)) {
         drove__run_say_nothing_to_do(config, workers, state, cb);
     } else {
         drove__run_say_no_steps(config, workers, cb);
     }
 
-    while (!run_is_over(config, workers, state)) {
-        status = train_until(config, workers, state, next_stop(config, workers, state),
-                             drove__run_most_seconds(config, workers), cb);
+    while (!run_is_over(length, workers, state)) {
+        status = train_until(length, workers, state, next_stop(length, workers, state),
+                             drove__run_most_seconds(&length->until, workers), cb);
         if (status != DROVE_OK) return drove__run_record_failed(workers, state, status, cb);
         if ((status = drove__source_check(loop->source)) != DROVE_OK) goto fail;
         DROVE_TRY(drove__sync_parked(loop->sync));
@@ -424,9 +425,9 @@ drove_status drove__run_control(drove_run *run)
         /* The planned evaluation that is due, or that of a crash. */
         if (atomic_load(&loop->nonfinite)) DROVE_TRY(drove__stopping_recover(workers, state, cb));
         evaluated = atomic_load(&loop->nonfinite) ||
-                    atomic_load(&loop->source->next) >= next_evaluation(config, workers, state);
+                    atomic_load(&loop->source->next) >= next_evaluation(length, workers, state);
         if (evaluated) {
-            if ((status = evaluate(run)) != DROVE_OK) goto fail;
+            if ((status = evaluate_run(run)) != DROVE_OK) goto fail;
             if (atomic_load(&loop->nonfinite)) {
                 DROVE_TRY(drove__stopping_recover(workers, state, cb));
                 evaluated = atomic_load(&loop->nonfinite) != 0;
@@ -434,7 +435,7 @@ drove_status drove__run_control(drove_run *run)
                 DROVE_TRY(drove__stopping_evaluated(problem, workers, state, cb, &evaluated));
             }
         }
-        if (save_is_due(config, workers, state, evaluated)) DROVE_TRY(drove__state_save(run));
+        if (save_is_due(length, workers, state, evaluated)) DROVE_TRY(drove__state_save(run));
     }
 
     /* The run ended between two evaluations: measure the end, which may be what meets the target.
@@ -442,8 +443,8 @@ drove_status drove__run_control(drove_run *run)
      * here evaluates where an unbroken one does. */
     if (!evaluated) {
         const drove_standing planned = state->standing;
-        if ((status = evaluate(run)) != DROVE_OK) goto fail;
-        (void)run_is_over(config, workers, state);
+        if ((status = evaluate_run(run)) != DROVE_OK) goto fail;
+        (void)run_is_over(length, workers, state);
         state->standing.evaluation_slot = planned.evaluation_slot;
         state->standing.since_best = planned.since_best;
         state->standing.patience_loss = planned.patience_loss;

@@ -13,7 +13,7 @@ drove_status drove__run_control(drove_run *run);
 drove_status drove__run_sample_loss(const drove_problem *problem, const drove_workers *workers,
                                     drove_state *state, size_t n_rows, double *loss);
 /* Trains for train_s more seconds, without messages. */
-drove_status drove__run_piece(const drove_config *config, drove_workers *workers,
+drove_status drove__run_piece(const drove_config_length *length, drove_workers *workers,
                               drove_state *state, double train_s);
 
 /* ---- resumed.c: of a run that goes on ---- */

@@ -61,7 +61,7 @@ void drove__run_prefetch_begin(const drove_config *config, drove_workers *worker
 }
 
 void drove__run_prefetch_end(const drove_config *config, drove_workers *workers,
-                             const drove_state *state, const drove_callbacks *cb)
+                             drove_outcome outcome, const drove_callbacks *cb)
 {
     bool was_cut = false;
     if (!workers->holds_prefetch) return;
@@ -70,6 +70,6 @@ void drove__run_prefetch_end(const drove_config *config, drove_workers *workers,
         say(config, cb, drove_error_text(), "");
     }
     /* A signal that did not end the run has left a part of it with prefetchers, a part without. */
-    if (was_cut && state->outcome != DROVE_INTERRUPTED)
+    if (was_cut && outcome != DROVE_INTERRUPTED)
         workers->prefetch_hardware = DROVE_PREFETCH_UNKNOWN;
 }

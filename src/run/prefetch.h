@@ -8,8 +8,8 @@
  * be done, a message says why, and they stay as they are.  Sets workers->prefetch_hardware. */
 void drove__run_prefetch_begin(const drove_config *config, drove_workers *workers,
                                const drove_callbacks *cb);
+/* Puts them back as they were; outcome: how the run ended. */
 void drove__run_prefetch_end(const drove_config *config, drove_workers *workers,
-                             const drove_state     *state,
-                             const drove_callbacks *cb); /* puts them back as they were */
+                             drove_outcome outcome, const drove_callbacks *cb);
 
 #endif

@@ -42,11 +42,10 @@ static void offer_schedule(const drove_config *config, double end, char *into, s
 }
 
 /* Which condition of --until holds. */
-static void describe_end(const drove_config *config, const drove_workers *workers,
+static void describe_end(const drove_until *u, const drove_workers *workers,
                          const drove_state *state, char *into, size_t size)
 {
     const drove_standing *st = &state->standing;
-    const drove_until *u = &config->length.until;
     if (state->outcome == DROVE_REACHED) snprintf(into, size, "the target is reached");
     else if (epochs_done(workers) >= u->epochs)
         snprintf(into, size, "%.4g epochs are done", epochs_done(workers));
@@ -65,7 +64,7 @@ void drove__run_say_nothing_to_do(const drove_config *config, const drove_worker
     char until[DROVE_TEXT_SIZE], end[64], schedule[DROVE_TEXT_SIZE + 32] = "";
     double next = fmax(ceil(2.0 * epochs_done(workers)), 1.0);
     if (state->outcome == DROVE_CRASHED || state->outcome == DROVE_INTERRUPTED) return;
-    describe_end(config, workers, state, end, sizeof end);
+    describe_end(&config->length.until, workers, state, end, sizeof end);
     if (has_no_steps(workers, next)) offer_schedule(config, next, schedule, sizeof schedule);
     drove__run_say(cb,
                    "--resume: nothing to do: %s (--until %s); to train on: --until epochs=%g%s%s",

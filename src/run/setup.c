@@ -17,11 +17,13 @@
 #include "config/registry.h"
 #include "auto/choose.h"
 #include "problem/disk.h"
+#include "files/facts.h"
 #include "files/folder.h"
 #include "files/outname.h"
 #include "files/output.h"
 #include "run/prefetch.h"
 #include "problem/problem.h"
+#include "values/progress.h"
 #include "values/ranks.h"
 #include "files/recording.h"
 #include "values/say.h"
@@ -98,7 +100,7 @@ static void say_notes(const drove_config *config, const drove_problem *problem,
 /* ---- objects ---- */
 
 drove_status drove__run_prepare_precision(const drove_config *config, const drove_problem *problem,
-                                          const drove_workers *workers, const float *theta)
+                                          const drove_workers *workers)
 {
     drove_loop *loop = workers->loop;
     if ((loop->core_ops->can & DROVE_ENGINE_TYPED) == 0 || loop->shared != NULL) return DROVE_OK;
@@ -111,7 +113,7 @@ drove_status drove__run_prepare_precision(const drove_config *config, const drov
                                  .kernels = &workers->kernels,
                                  .data = problem->train,
                                  .n_rows = problem->stream != NULL ? problem->n_train_whole : 0,
-                                 .theta = theta,
+                                 .theta = problem->first,
                                  .precision = config->low.precision,
                                  .rounding = config->low.rounding,
                                  .model_range = config->low.model_range,
@@ -185,8 +187,7 @@ static void pack(void *context, unsigned worker, uint64_t number, const float *t
 
 static drove_status create_strategy(const drove_config *config, const drove_problem *problem,
                                     const drove_workers *workers, const drove_spec *spec,
-                                    const float *theta, const bool *is_device,
-                                    const bool *is_resident)
+                                    const bool *is_device, const bool *is_resident)
 {
     drove_loop *loop = workers->loop;
     drove_sync_options opt = {
@@ -205,7 +206,7 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
         .transport = workers->transport,
     };
     drove__exchange_options(config, &opt);
-    drove_params start = {.theta = (float *)(uintptr_t)theta};
+    drove_params start = {.theta = problem->first};
     if (loop->shared == NULL)
         return drove__sync_create(workers->plan.ops, &opt, &start, &loop->sync);
     start = (drove_params){.words = drove__alloc(workers->optim->n, sizeof *start.words)};
@@ -213,7 +214,7 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
         return drove__fail_nomem("the model's parameters", workers->optim->n * 4);
     const drove_sync_convert convert = {
         .n_floats = problem->model->n_params, .unpack = unpack, .pack = pack, .context = loop};
-    loop->core_ops->typed->pack(loop->shared, NULL, theta, start.words);
+    loop->core_ops->typed->pack(loop->shared, NULL, problem->first, start.words);
     opt.convert = &convert;
     opt.layout = loop->core_ops->typed->layout(loop->shared);
     drove_status status = drove__sync_create(workers->plan.ops, &opt, &start, &loop->sync);
@@ -236,7 +237,7 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
 }
 
 static drove_status setup_strategy(const drove_config *config, const drove_problem *problem,
-                                   drove_workers *workers, const float *theta)
+                                   drove_workers *workers)
 {
     drove_loop *loop = workers->loop;
     drove_spec spec;
@@ -256,7 +257,7 @@ static drove_status setup_strategy(const drove_config *config, const drove_probl
                          (w->engine_ops->can & DROVE_ENGINE_RESIDENT) != 0;
     }
     if (status == DROVE_OK)
-        status = create_strategy(config, problem, workers, is_own ? &spec : NULL, theta, is_device,
+        status = create_strategy(config, problem, workers, is_own ? &spec : NULL, is_device,
                                  is_resident);
     free(is_device);
     free(is_resident);
@@ -286,81 +287,93 @@ static drove_status setup_strategy(const drove_config *config, const drove_probl
     return DROVE_OK;
 }
 
-/* The part that a rank can do, and fail in, by itself.  theta: [n_params], the caller frees it. */
-static drove_status setup_alone(drove_run *run, float **theta)
+/* ---- the first half ---- */
+
+/* The machine, the plan and its places. */
+static drove_status place_workers(const drove_config *config, drove_workers *workers)
 {
-    const drove_standing unknown = {.loss_initial = NAN,
-                                    .loss = NAN,
-                                    .accuracy = NAN,
-                                    .test_loss = NAN,
-                                    .test_accuracy = NAN,
-                                    .best_loss = INFINITY,
-                                    .patience_loss = INFINITY,
-                                    .validation_loss = NAN,
-                                    .validation_accuracy = NAN,
-                                    .stall_loss = INFINITY,
-                                    .back_loss = INFINITY,
-                                    .back_epochs = NAN,
-                                    .back_off = 1.0};
-    run->state.standing = unknown;
-    run->state.standing.recovers = run->config.is_tuned;
-    drove_config *config = &run->config;
-    drove_choice choice = {0};
-    DROVE_TRY(drove__outname_choose(config, &choice));
-    DROVE_TRY(drove__config_choose(config, &choice));
-    if (config->files.resume != NULL && run->workers.ranks.rank == 0)
-        DROVE_TRY(drove__folder_claim("resume", config->files.out, &run->output));
-    run->workers.loop->core_ops = config->low.is_low ? &drove__engine_linear : &drove__engine_host;
     drove_topo_facts facts;
-    const drove_ranks *r = &run->workers.ranks;
-    DROVE_TRY(drovek_select(&run->workers.kernels, drove__cpu_features(), config->machine.isa));
-    DROVE_TRY(drove__virtual_machine(config, &run->workers, &run->workers.topo));
-    drove__topo_facts(run->workers.topo, &facts);
+    const drove_ranks *r = &workers->ranks;
+    DROVE_TRY(drovek_select(&workers->kernels, drove__cpu_features(), config->machine.isa));
+    DROVE_TRY(drove__virtual_machine(config, workers, &workers->topo));
+    drove__topo_facts(workers->topo, &facts);
     const unsigned n_granted = drove__processors_available();
     const unsigned n_recorded =
-        drove__replay_ranks(&run->workers); /* of a job, repeated in one process */
-    const bool is_real = run->workers.modelled == NULL;
-    const unsigned n_ranks = n_recorded > 1 ? n_recorded : r->n;
-    const bool is_bound = (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN);
-    run->workers.machine =
-        (drove_machine){.topo = run->workers.topo,
-                        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
-                        .is_bound = is_bound,
-                        .n_ranks = n_ranks,
-                        .rank = r->rank,
-                        .n_local = n_recorded > 1 ? n_recorded : r->n_local,
-                        .local_rank = r->local_rank};
+        drove__replay_ranks(workers); /* of a job, repeated in one process */
+    const bool is_real = workers->modelled == NULL;
+    workers->machine = (drove_machine){
+        .topo = workers->topo,
+        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
+        .is_bound = (long)facts.n_pus<sysconf(_SC_NPROCESSORS_ONLN), .n_ranks = n_recorded> 1
+                        ? n_recorded
+                        : r->n,
+        .rank = r->rank,
+        .n_local = n_recorded > 1 ? n_recorded : r->n_local,
+        .local_rank = r->local_rank};
     const drove_plan_wanted wanted = drove__config_plan(config);
-    DROVE_TRY(drove__plan_make(&wanted, &run->workers.machine, &drove__plan_registry,
-                               &run->workers.plan));
-    DROVE_TRY(drove__replay_plan(&run->workers));
-    DROVE_TRY(drove__setup_places(&run->workers));
+    DROVE_TRY(drove__plan_make(&wanted, &workers->machine, &drove__plan_registry, &workers->plan));
+    DROVE_TRY(drove__replay_plan(workers));
+    return drove__setup_places(workers);
+}
+
+drove_status drove__setup_problem(drove_run *run)
+{
+    drove_config *config = &run->config;
+    drove_problem *problem = &run->problem;
+    drove_workers *workers = &run->workers;
+    drove_state *state = &run->state;
     const drove_callbacks *cb = &run->output.cb;
+    drove_choice choice = {0};
+    state->beginning.begun_ns = drove__now_ns(); /* real, whatever the clock of the training */
+    state->standing = (drove_standing){.loss_initial = NAN,
+                                       .loss = NAN,
+                                       .accuracy = NAN,
+                                       .test_loss = NAN,
+                                       .test_accuracy = NAN,
+                                       .best_loss = INFINITY,
+                                       .patience_loss = INFINITY,
+                                       .validation_loss = NAN,
+                                       .validation_accuracy = NAN,
+                                       .stall_loss = INFINITY,
+                                       .back_loss = INFINITY,
+                                       .back_epochs = NAN,
+                                       .back_off = 1.0,
+                                       .recovers = config->is_tuned};
+    DROVE_TRY(drove__outname_choose(config, &choice));
+    DROVE_TRY(drove__config_choose(config, &choice));
+    if (config->files.resume != NULL && workers->ranks.rank == 0)
+        DROVE_TRY(drove__folder_claim("resume", config->files.out, &run->output));
+    workers->loop->core_ops = config->low.is_low ? &drove__engine_linear : &drove__engine_host;
+    DROVE_TRY(place_workers(config, workers));
+    /* Data, and what they leave open. */
     const uint64_t begun_ns = drove__now_ns();
-    DROVE_TRY(drove__problem_open(config, &run->problem, &run->workers, cb));
-    run->state.beginning.data_ns = drove__now_ns() - begun_ns;
-    DROVE_TRY(drove__run_features(config, &run->problem, &run->workers, cb));
-    drove__choose_model(config, &run->problem, &choice);
+    DROVE_TRY(drove__problem_open(config, problem, workers, cb));
+    state->beginning.data_ns = drove__now_ns() - begun_ns;
+    DROVE_TRY(drove__run_features(config, problem, workers, cb));
+    drove__choose_model(config, problem, &choice);
     if (choice.n > 0)
         drove__run_say(cb, "model: %s (wide sparse data; --model names another)",
                        choice.setting[0].value);
     DROVE_TRY(drove__config_choose(config, &choice));
-    DROVE_TRY(drove__choose_until(config, &run->problem, &run->workers, &choice));
+    DROVE_TRY(drove__choose_until(config, problem, workers, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
-    DROVE_TRY(drove__problem_hold_out(config, &run->problem, &run->workers));
-    drove__choose_evaluations(config, &run->problem, &choice);
+    DROVE_TRY(drove__problem_hold_out(config, problem, workers));
+    drove__choose_evaluations(config, problem, &choice);
     DROVE_TRY(drove__config_choose(config, &choice));
-    DROVE_TRY(drove__problem_check_target(config, &run->problem));
-    DROVE_TRY(drove__problem_model(config, &run->problem, &run->workers, theta, cb));
+    DROVE_TRY(drove__problem_check_target(config, problem));
+    /* The model and its method. */
+    DROVE_TRY(drove__problem_model(config, problem, workers, cb));
     /* Words of a network, or simulated ones, are another engine's than those of a linear model. */
     if (config->low.is_low &&
-        (!drove__model_is_linear(run->problem.model) || drove__fixed_is_own(config->low.precision)))
-        run->workers.loop->core_ops = &drove__engine_fixed;
-    DROVE_TRY(drove__choose_method(config, &run->problem, &run->workers, &choice));
+        (!drove__model_is_linear(problem->model) || drove__fixed_is_own(config->low.precision)))
+        workers->loop->core_ops = &drove__engine_fixed;
+    DROVE_TRY(drove__choose_method(config, problem, workers, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
-    DROVE_TRY(drove__targets_standardise(config, &run->problem, &run->workers, *theta));
-    return drove__ranks_check_model(config, &run->problem, &run->workers);
+    DROVE_TRY(drove__targets_standardise(config, problem, workers));
+    return drove__ranks_check_model(config, problem, workers);
 }
+
+/* ---- the second half ---- */
 
 /* --partition, now that data and model are known. */
 static drove_status setup_partition(const drove_config *config, const drove_problem *problem,
@@ -389,34 +402,27 @@ static drove_status setup_partition(const drove_config *config, const drove_prob
     return drove__run_check_memory(config, problem, workers);
 }
 
-/* The objects of the run.  Those of a strategy may exchange already. */
-static drove_status setup_objects(drove_run *run, const float *theta)
+/* Those of a strategy may exchange already. */
+static drove_status make_objects(const drove_config *config, const drove_problem *problem,
+                                 drove_workers *workers, const drove_callbacks *cb)
 {
-    drove_loop *loop = run->workers.loop;
-    DROVE_TRY(setup_partition(&run->config, &run->problem, &run->workers, &run->output.cb));
-    if (run->workers.plan.partition.n > 0) {
-        drove_choice choice = {0}; /* step size and batch follow from the number of workers */
-        drove__choose_stretch(&run->config, &run->workers, &choice);
-        if (run->config.method.global_batch > 0)
-            DROVE_TRY(drove__choose_batch(&run->config, &run->workers, &choice));
-        DROVE_TRY(drove__config_choose(&run->config, &choice));
-    }
-    DROVE_TRY(drove__virtual_open(&run->config, &run->problem, &run->workers));
+    drove_loop *loop = workers->loop;
+    const drove_model *m = problem->model;
+    DROVE_TRY(drove__virtual_open(config, problem, workers));
     /* The workers' part of the run. */
-    loop->plan = &run->workers.plan;
-    loop->topo = run->workers.topo;
-    loop->kernels = &run->workers.kernels;
-    loop->model = run->problem.model;
-    loop->train = loop->sample = run->problem.train;
-    loop->batch = run->config.method.batch;
-    loop->update_rows = drove__update_rows(&run->config, &run->problem);
-    loop->score_rows = drove__score_rows(run->problem.model, loop->update_rows);
-    loop->seed = run->config.seed;
-    DROVE_TRY(drove__disk_begin(&run->config, &run->problem, &run->workers, &run->output.cb));
-    DROVE_TRY(drove__run_make_workers(&run->workers));
+    loop->plan = &workers->plan;
+    loop->topo = workers->topo;
+    loop->kernels = &workers->kernels;
+    loop->model = m;
+    loop->train = loop->sample = problem->train;
+    loop->batch = config->method.batch;
+    loop->update_rows = drove__update_rows(config, problem);
+    loop->score_rows = drove__score_rows(m, loop->update_rows);
+    loop->seed = config->seed;
+    DROVE_TRY(drove__disk_begin(config, problem, workers, cb));
+    DROVE_TRY(drove__run_make_workers(workers));
     /* Slices of theta: one for each layer with parameters. */
-    drove_slices *all = &run->workers.loop->slices;
-    const drove_model *m = run->problem.model;
+    drove_slices *all = &loop->slices;
     all->slice = calloc(m->n_layers, sizeof *all->slice);
     all->of_layer = calloc(m->n_layers, sizeof *all->of_layer);
     all->layer = calloc(m->n_layers, sizeof *all->layer);
@@ -430,88 +436,102 @@ static drove_status setup_objects(drove_run *run, const float *theta)
         all->layer[all->n] = l;
         all->slice[all->n++] = slice;
     }
-    DROVE_TRY(setup_spans(&run->config, &run->workers));
-    DROVE_TRY(drove__run_prepare_precision(&run->config, &run->problem, &run->workers, theta));
+    DROVE_TRY(setup_spans(config, workers));
+    DROVE_TRY(drove__run_prepare_precision(config, problem, workers));
     /* Prepared from a sample, trained on the windows of data on disk. */
-    if (run->problem.stream != NULL && loop->shared != NULL)
+    if (problem->stream != NULL && loop->shared != NULL)
         DROVE_TRY(loop->core_ops->typed->follow(loop->shared, loop->train));
-    /* The parameters, if they differ from the strategy's vector: as floats, or with statistics. */
-    const size_t n = run->problem.model->n_params;
-    if (loop->shared != NULL || run->problem.model->n_statistics != 0) {
-        run->state.theta = drove__alloc(n, sizeof *run->state.theta);
-        loop->statistics = run->state.theta;
-        if (run->state.theta == NULL)
-            return drove__fail_nomem("the model's parameters", n * sizeof *run->state.theta);
-    }
     /* A TYPED engine decays its words itself. */
     const bool own = loop->shared != NULL;
-    const size_t n_theta = run->problem.model->n_params;
     drove_optim_options opt = {
-        .rule = run->config.method.rule,
-        .schedule = run->config.method.schedule,
-        .lr = run->config.method.lr,
-        .weight_decay = own ? 0.0 : run->config.method.weight_decay,
-        .clip = run->config.method.clip,
-        .state = run->config.method.rule_state == DROVE_RULE_STATE_WORKER ? DROVE_STATE_WORKER
-                                                                          : DROVE_STATE_SHARED,
-        .n_params = own ? loop->core_ops->typed->n_words(loop->shared) : n_theta,
-        .n_theta = n_theta,
-        .n_workers = run->workers.plan.n_workers,
-        .kernels = &run->workers.kernels,
+        .rule = config->method.rule,
+        .schedule = config->method.schedule,
+        .lr = config->method.lr,
+        .weight_decay = own ? 0.0 : config->method.weight_decay,
+        .clip = config->method.clip,
+        .state = config->method.rule_state == DROVE_RULE_STATE_WORKER ? DROVE_STATE_WORKER
+                                                                      : DROVE_STATE_SHARED,
+        .n_params = own ? loop->core_ops->typed->n_words(loop->shared) : m->n_params,
+        .n_theta = m->n_params,
+        .n_workers = workers->plan.n_workers,
+        .kernels = &workers->kernels,
     };
-    DROVE_TRY(drove__optim_create(&opt, &run->workers.optim));
-    loop->optim = run->workers.optim;
-    DROVE_TRY(setup_transport(&run->config, &run->problem, &run->workers));
-    DROVE_TRY(setup_strategy(&run->config, &run->problem, &run->workers, theta));
-    run->state.best = drove__alloc(n_theta, sizeof *run->state.best);
-    if (run->state.best == NULL) return drove__fail_nomem("the best parameters", n_theta);
-    return drove__run_prepare_workers(&run->config, &run->problem, &run->workers, run);
+    DROVE_TRY(drove__optim_create(&opt, &workers->optim));
+    loop->optim = workers->optim;
+    DROVE_TRY(setup_transport(config, problem, workers));
+    return setup_strategy(config, problem, workers);
 }
 
-static drove_status setup_rest(drove_run *run)
+/* The parameters, if they differ from the strategy's vector: as floats, or with statistics; and the
+ * best ones. */
+static drove_status make_state(const drove_problem *problem, const drove_workers *workers,
+                               drove_state *state)
 {
+    drove_loop *loop = workers->loop;
+    const size_t n = problem->model->n_params;
+    if (loop->shared != NULL || problem->model->n_statistics != 0) {
+        state->theta = drove__alloc(n, sizeof *state->theta);
+        loop->statistics = state->theta;
+        if (state->theta == NULL)
+            return drove__fail_nomem("the model's parameters", n * sizeof *state->theta);
+    }
+    state->best = drove__alloc(n, sizeof *state->best);
+    return state->best != NULL ? DROVE_OK : drove__fail_nomem("the best parameters", n);
+}
+
+drove_status drove__setup_workers(drove_run *run)
+{
+    drove_config *config = &run->config;
+    drove_problem *problem = &run->problem;
+    drove_workers *workers = &run->workers;
+    drove_state *state = &run->state;
     const drove_callbacks *cb = &run->output.cb;
-    DROVE_TRY(drove__state_load(run));
-    say_notes(&run->config, &run->problem, &run->workers, cb);
-    drove__choose_say(&run->config, cb);
-    return drove__output_open(run);
-}
-
-drove_status drove__setup_problem(drove_run *run, float **theta)
-{
-    char out[DROVE_TEXT_SIZE];
     drove_choice choice = {0};
-    run->state.beginning.begun_ns = drove__now_ns(); /* real, whatever the clock of the training */
-    DROVE_TRY(drove__ranks_agree(&run->workers, setup_alone(run, theta)));
-    DROVE_TRY(drove__ranks_compare(&run->config, &run->problem, &run->workers, *theta));
-    /* --out is that of rank 0: the others have to know whether anything is saved, and where. */
-    drove__config_text(&run->config, "out", out);
-    DROVE_TRY(drove__ranks_first_text(&run->workers, out));
-    if (run->workers.ranks.rank > 0)
-        drove__choice_add(&choice, "out", drove__config_origin(&run->config, "out"), "%s", out);
-    drove_trials trials;
-    DROVE_TRY(
-        drove__choose_lr(&run->config, &run->problem, &run->workers, *theta, &trials, &choice));
-    return drove__config_choose(&run->config, &choice);
-}
 
-drove_status drove__setup_workers(drove_run *run, float **theta)
-{
-    drove_beginning *b = &run->state.beginning;
+    /* Step size and batch follow from the number of workers, and so from --partition. */
+    drove_status status = setup_partition(config, problem, workers, cb);
+    if (status == DROVE_OK && workers->plan.partition.n > 0) {
+        drove__choose_stretch(config, workers, &choice);
+        if (config->method.global_batch > 0) status = drove__choose_batch(config, workers, &choice);
+        if (status == DROVE_OK) status = drove__config_choose(config, &choice);
+    }
+    DROVE_TRY(drove__ranks_agree(workers, status));
+
     /* All that is allocated in between is there for all processes of the run. */
-    if (run->workers.plan.host == DROVE_HOST_PROCS) drove__memory_share_begin();
-    drove_status status = setup_objects(run, *theta);
-    if (run->workers.plan.host == DROVE_HOST_PROCS) drove__memory_share_end();
-    drove__free(*theta); /* before processes that would keep it are started */
-    *theta = NULL;
-    DROVE_TRY(drove__ranks_agree(&run->workers, status));
-    DROVE_TRY(drove__ranks_agree(
-        &run->workers, drove__run_start_workers(&run->config, &run->problem, &run->workers, run)));
-    DROVE_TRY(drove__virtual_costs(&run->workers));
-    DROVE_TRY(drove__ranks_agree(&run->workers, setup_rest(run)));
-    run->workers.ranks.is_together = true;
+    workers->teller = (drove_teller){
+        .cb = cb, .files = &config->files, .save = &state->save, .loop = workers->loop};
+    const bool is_shared = workers->plan.host == DROVE_HOST_PROCS;
+    if (is_shared) drove__memory_share_begin();
+    status = make_objects(config, problem, workers, cb);
+    if (status == DROVE_OK) status = make_state(problem, workers, state);
+    if (status == DROVE_OK) status = drove__run_prepare_workers(config, problem, workers);
+    if (is_shared) drove__memory_share_end();
+    drove__free(problem->first); /* before processes that would keep it are started */
+    problem->first = NULL;
+    DROVE_TRY(drove__ranks_agree(workers, status));
+    DROVE_TRY(drove__ranks_agree(workers, drove__run_start_workers(config, problem, workers)));
+    DROVE_TRY(drove__virtual_costs(workers));
+
+    /* The saved state, and the files of the output, which rank 0 has. */
+    drove_start_facts facts = {0};
+    if ((status = drove__state_load(run)) != DROVE_OK) goto agree;
+    say_notes(config, problem, workers, cb);
+    drove__choose_say(config, cb);
+    if (workers->ranks.rank != 0) goto agree;
+    const uint64_t examples = drove__run_examples(workers);
+    status = drove__output_open_log(config, examples, state, &run->output);
+    if (status != DROVE_OK || config->files.out == NULL) goto agree;
+    if ((status = drove__folder_make(config, &choice)) != DROVE_OK) goto agree;
+    if ((status = drove__config_choose(config, &choice)) != DROVE_OK) goto agree;
+    if ((status = drove__facts_start(config, problem, workers, &facts)) != DROVE_OK) goto agree;
+    status = drove__output_open(config, &facts, examples, state, &run->output);
+agree:
+    drove__facts_start_fini(&facts);
+    DROVE_TRY(drove__ranks_agree(workers, status));
+    workers->ranks.is_together = true;
+    drove_beginning *b = &state->beginning;
     b->start_ns = drove__now_ns() - b->begun_ns - b->data_ns;
-    drove__run_prefetch_begin(&run->config, &run->workers, &run->output.cb);
+    drove__run_prefetch_begin(config, workers, cb);
     return DROVE_OK;
 }
 
@@ -544,6 +564,7 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove__free(run->state.back);
     drove__optim_destroy(run->workers.optim);
     drove__free(run->state.theta);
+    drove__free(run->problem.first);
     drove__model_destroy(run->problem.model);
     drove_data_destroy(run->problem.train);
     drove_data_destroy(run->problem.test);

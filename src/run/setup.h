@@ -4,19 +4,18 @@
 
 #include "values/values.h"
 
-/* The first half: data, model and what follows from them alone; of ranks all come to the same
- * status. The run has its options and callbacks, and has joined its ranks.  *theta: [n_params]
- * the first parameters, freed by the caller.  Errors: of every part. */
-drove_status drove__setup_problem(drove_run *run, float **theta);
-/* The second half, when the strategy is known: workers, strategy, saved state, files, up to the
- * first evaluation.  Errors: the same. */
-drove_status drove__setup_workers(drove_run *run, float **theta);
+/* The first half: plan, data, model and what follows from them alone, by each rank for itself.  The
+ * run has its options and callbacks, and has joined its ranks.  Errors: of every part. */
+drove_status drove__setup_problem(drove_run *run);
+/* The second half, when step size and strategy are known: workers, strategy, saved state, files,
+ * up to the first evaluation; of ranks all come to the same status.  Errors: the same. */
+drove_status drove__setup_workers(drove_run *run);
 /* Places the plan's workers anew.  Errors: DROVE_E_NOMEM, DROVE_E_ARG (--bind). */
 drove_status drove__setup_places(drove_workers *workers);
 /* With a low --precision, where that is not done: the parameters in the engine's own number format,
- * and the data.  theta[n_params]: the first parameters.  Errors: DROVE_E_ARG, the engine's. */
+ * and the data.  Errors: DROVE_E_ARG, the engine's. */
 drove_status drove__run_prepare_precision(const drove_config *config, const drove_problem *problem,
-                                          const drove_workers *workers, const float *theta);
+                                          const drove_workers *workers);
 /* All of it, or as much as there is after a failure; status: how the run ended. */
 void drove__run_teardown(drove_run *run, drove_status status);
 

@@ -1,6 +1,7 @@
 /* run/trial.c - see trial.h. */
 #include "run/trial.h"
 
+#include "auto/choose.h"
 #include "run/control.h"
 #include "run/prefetch.h"
 #include "values/interrupt.h"
@@ -21,7 +22,7 @@ drove_status drove__run_make_loop(drove_workers *workers, bool is_shared)
 
 void drove__run_close(drove_run *run, drove_status status)
 {
-    drove__run_prefetch_end(&run->config, &run->workers, &run->state, &run->output.cb);
+    drove__run_prefetch_end(&run->config, &run->workers, run->state.outcome, &run->output.cb);
     drove__run_teardown(run, status);
     if (run->workers.is_abandoned) return;
     drove__config_fini(&run->config);
@@ -33,6 +34,8 @@ drove_status drove__run_open(const drove_config *of, const drove_choice *setting
                              drove_engine_shared *shared, drove_run **out)
 {
     drove_run *run = drove__alloc(1, sizeof *run);
+    drove_choice choice = {0};
+    drove_trials trials;
     *out = NULL;
     if (run == NULL) return drove__fail_nomem("a run", sizeof *run);
     drove_status status = drove__config_derive(of, settings, &run->config);
@@ -50,12 +53,16 @@ drove_status drove__run_open(const drove_config *of, const drove_choice *setting
     run->workers.ranks.n = run->workers.ranks.n_local = 1; /* whatever the launcher has started */
     run->state.interrupt.before = drove__run_interrupts();
     status = drove__config_validate(&run->config, 1);
-    float *theta = NULL;
-    if (status == DROVE_OK) status = drove__setup_problem(run, &theta);
-    if (status == DROVE_OK) status = drove__setup_workers(run, &theta);
-    drove__free(theta);
-    if (status == DROVE_OK) *out = run;
-    else drove__run_close(run, status);
+    if (status != DROVE_OK) goto fail;
+    if ((status = drove__setup_problem(run)) != DROVE_OK) goto fail;
+    status = drove__choose_lr(&run->config, &run->problem, &run->workers, &trials, &choice);
+    if (status != DROVE_OK) goto fail;
+    if ((status = drove__config_choose(&run->config, &choice)) != DROVE_OK) goto fail;
+    if ((status = drove__setup_workers(run)) != DROVE_OK) goto fail;
+    *out = run;
+    return DROVE_OK;
+fail:
+    drove__run_close(run, status);
     return status;
 }
 

@@ -178,14 +178,13 @@ static bool sizes_batches(const drove_workers *workers)
 
 static void silence(void *context, unsigned worker)
 {
-    const drove_run *run = context;
-    run->workers.loop->host->ops->silence(run->workers.loop->host, worker);
+    drove_host *host = ((const drove_teller *)context)->loop->host;
+    host->ops->silence(host, worker);
 }
 
 static void say(void *context, const char *line)
 {
-    const drove_run *run = context;
-    drove__run_warn(&run->output.cb, "%s", line);
+    drove__run_warn(((const drove_teller *)context)->cb, "%s", line);
 }
 
 /* Batches that a worker may claim at once: as many as last CLAIM_S by counts, so that to claim them
@@ -211,9 +210,10 @@ static drove_status most_claimed(const drove_config *config, const drove_problem
 
 static drove_status init_source(const drove_config *config, const drove_problem *problem,
                                 const drove_workers *workers, const drove_spec *spec,
-                                const drove_source_worker *worker, void *run)
+                                const drove_source_worker *worker)
 {
     drove_loop *loop = workers->loop;
+    void *teller = (void *)(uintptr_t)&workers->teller; /* read alone */
     uint64_t claimed;
     DROVE_TRY(most_claimed(config, problem, workers, &claimed));
     const drove_source_options opt = {.spec = spec,
@@ -230,7 +230,7 @@ static drove_status init_source(const drove_config *config, const drove_problem 
                                       .most_claimed = claimed,
                                       .silence = silence,
                                       .say = say,
-                                      .context = run};
+                                      .context = teller};
     drove_source *s = loop->source = drove__alloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("a source of batches", sizeof *s);
     *s = (drove_source){.ops = workers->plan.source,
@@ -238,16 +238,15 @@ static drove_status init_source(const drove_config *config, const drove_problem 
                         .n_workers = workers->plan.n_workers,
                         .silence = silence,
                         .say = say,
-                        .context = run};
+                        .context = teller};
     drove_replay *replay = drove__run_replay(workers);
     if (replay == NULL) return s->ops->init(s, &opt);
     drove__replay_source(replay, workers->plan.source, drove__run_replay_width(workers), s);
     return DROVE_OK;
 }
 
-/* run: what the source's messages and its silencing of workers go to. */
 static drove_status make_source(const drove_config *config, const drove_problem *problem,
-                                const drove_workers *workers, void *run)
+                                const drove_workers *workers)
 {
     const unsigned n = workers->plan.n_workers;
     drove_source_worker *worker = calloc(n, sizeof *worker);
@@ -276,7 +275,7 @@ static drove_status make_source(const drove_config *config, const drove_problem 
     if (sizes_batches(workers) &&
         (status = drove__ranks_describe(config, workers, worker, name)) != DROVE_OK)
         goto fail;
-    status = init_source(config, problem, workers, &spec, worker, run);
+    status = init_source(config, problem, workers, &spec, worker);
 fail:
     drove__spec_fini(&spec);
     free(worker);
@@ -309,23 +308,23 @@ static drove_status probe(const drove_workers *workers)
 /* How to go on where the run cannot. */
 static void describe_saved(void *context, char *text, size_t size)
 {
-    const drove_run *run = context;
-    if (run->config.files.out == NULL) snprintf(text, size, "nothing is saved without --out");
-    else if (!run->state.save.is_there && run->config.files.resume != NULL)
-        snprintf(text, size, "nothing has changed in %.500s", run->config.files.resume);
-    else if (!run->state.save.is_there) snprintf(text, size, "nothing was saved yet");
+    const drove_teller *t = context;
+    if (t->files->out == NULL) snprintf(text, size, "nothing is saved without --out");
+    else if (!t->save->is_there && t->files->resume != NULL)
+        snprintf(text, size, "nothing has changed in %.500s", t->files->resume);
+    else if (!t->save->is_there) snprintf(text, size, "nothing was saved yet");
     else
         snprintf(text, size, "the state after %llu updates is saved: drove train --resume %.500s",
-                 (unsigned long long)run->state.save.done_updates, run->config.files.out);
+                 (unsigned long long)t->save->done_updates, t->files->out);
 }
 
 drove_status drove__run_prepare_workers(const drove_config *config, const drove_problem *problem,
-                                        const drove_workers *workers, void *run)
+                                        const drove_workers *workers)
 {
     drove_loop *loop = workers->loop;
     size_t most = config->length.eval_examples;
     DROVE_TRY(make_order(config, problem, workers));
-    if (!waits_for_start(workers)) DROVE_TRY(make_source(config, problem, workers, run));
+    if (!waits_for_start(workers)) DROVE_TRY(make_source(config, problem, workers));
     DROVE_TRY(make_loaders(config, problem, workers));
     if (most == 0 || most > problem->train->n_rows) most = problem->train->n_rows;
     if (problem->test != NULL && problem->test->n_rows > most) most = problem->test->n_rows;
@@ -339,7 +338,7 @@ drove_status drove__run_prepare_workers(const drove_config *config, const drove_
                                     .timeout_s = config->exchange.timeout,
                                     .say = say,
                                     .saved = describe_saved,
-                                    .context = run,
+                                    .context = (void *)(uintptr_t)&workers->teller,
                                     .replay = drove__run_replay(workers)};
     if (opt.replay != NULL) return drove__host_create(&drove__host_replay, &opt, &loop->host);
     return drove__host_create(is_procs ? &drove__host_procs : &drove__host_threads, &opt,
@@ -347,14 +346,14 @@ drove_status drove__run_prepare_workers(const drove_config *config, const drove_
 }
 
 drove_status drove__run_start_workers(const drove_config *config, const drove_problem *problem,
-                                      drove_workers *workers, void *run)
+                                      drove_workers *workers)
 {
     drove_host *host = workers->loop->host;
     drove_status status = host->ops->start(host);
     if (!waits_for_start(workers)) return status;
     if (status == DROVE_OK) status = probe(workers);
     DROVE_TRY(drove__ranks_agree(workers, status)); /* before they exchange */
-    DROVE_TRY(make_source(config, problem, workers, run));
+    DROVE_TRY(make_source(config, problem, workers));
     (void)drove__source_check(workers->loop->source); /* says who was lost */
     return DROVE_OK;
 }

@@ -11,13 +11,12 @@ drove_order_kind drove__run_order(const drove_config *config, const drove_worker
  * DROVE_E_NOMEM. */
 drove_status drove__run_make_workers(const drove_workers *workers);
 void         drove__run_free_workers(const drove_workers *workers);
-/* The order of examples, the source of batches, loaders, the host.  run: the whole run, which hosts
- * and sources hand back with their messages.  Errors: DROVE_E_ARG (--shard, --loaders), those of
- * the parts. */
+/* The order of examples, the source of batches, loaders, the host.  workers->teller is there.
+ * Errors: DROVE_E_ARG (--shard, --loaders), those of the parts. */
 drove_status drove__run_prepare_workers(const drove_config *config, const drove_problem *problem,
-                                        const drove_workers *workers, void *run);
+                                        const drove_workers *workers);
 /* Starts them.  Errors: those of host, engines and source. */
 drove_status drove__run_start_workers(const drove_config *config, const drove_problem *problem,
-                                      drove_workers *workers, void *run);
+                                      drove_workers *workers);
 
 #endif

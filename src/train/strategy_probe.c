@@ -329,7 +329,8 @@ static bool do_round(contest *c, double train_s)
         drove_probe_piece *piece = &r->piece[r->n_pieces];
         drove_run *run = c->entrant[i];
         if (run == NULL) continue;
-        if (drove__run_piece(&run->config, &run->workers, &run->state, train_s) != DROVE_OK ||
+        if (drove__run_piece(&run->config.length, &run->workers, &run->state, train_s) !=
+                DROVE_OK ||
             drove__run_sample_loss(&run->problem, &run->workers, &run->state, c->n_sample,
                                    &piece->loss) != DROVE_OK) {
             drop(c, i);
@@ -438,8 +439,7 @@ static bool prepare_any(contest *c, double run_s)
 
 drove_status drove__strategy_probe_run(const drove_config *config, const drove_problem *problem,
                                        drove_workers *workers, const drove_interrupt *interrupt,
-                                       const float *theta, drove_strategy_probe *out,
-                                       drove_choice *choice)
+                                       drove_strategy_probe *out, drove_choice *choice)
 {
     contest c = {.config = config,
                  .problem = problem,
@@ -457,8 +457,8 @@ drove_status drove__strategy_probe_run(const drove_config *config, const drove_p
         return DROVE_OK;
     }
     out->reason = DROVE_STRATEGY_SKIPPED;
-    DROVE_TRY(drove__run_prepare_precision(config, problem, workers,
-                                           theta)); /* not the probe's time: it is kept */
+    /* not the probe's time: it is kept */
+    DROVE_TRY(drove__run_prepare_precision(config, problem, workers));
     c.begun_ns = drove__clock_now(c.clock);
     if (open_entrants(&c, workers->loop->shared)) {
         drove_run *first = c.entrant[0];

@@ -41,12 +41,10 @@ bool drove__strategy_probe_is_clear(const drove_strategy_probe *probe);
 /* Chooses strategy and threads for --strategy auto, where the run may: threads of this process,
  * more than one allowed, a new run, not --defaults classic; else out->reason is
  * DROVE_STRATEGY_GIVEN.
- * After rule and step size are known, before there are workers.  theta[n_params]: the first
- * parameters.  The choice points to *out.  Errors: DROVE_E_NOMEM, those of low-precision
- * parameters; candidates that fail are left out. */
+ * After rule and step size are known, before there are workers.  The choice points to *out.
+ * Errors: DROVE_E_NOMEM, those of low-precision parameters; candidates that fail are left out. */
 drove_status drove__strategy_probe_run(const drove_config *config, const drove_problem *problem,
                                        drove_workers *workers, const drove_interrupt *interrupt,
-                                       const float *theta, drove_strategy_probe *out,
-                                       drove_choice *choice);
+                                       drove_strategy_probe *out, drove_choice *choice);
 
 #endif

@@ -13,7 +13,6 @@
 #include "config/registry.h"
 #include "run/control.h"
 #include "files/facts.h"
-#include "files/final_metrics.h"
 #include "files/folder.h"
 #include "files/output.h"
 #include "run/prefetch.h"
@@ -53,76 +52,29 @@ static drove_status print_to_memory(const drove_facts *facts, char **out)
     return drove__fail_nomem("the summary", size);
 }
 
-/* What data or model lack becomes a message, since the run itself has not failed; other failures
- * would make a summary without the numbers a lie. */
-static drove_status pass_over(const drove_callbacks *cb, const char *what, drove_status status)
-{
-    if (status == DROVE_OK || drove_status_exit(status) == 1) return status;
-    drove__run_warn(cb, "no %s: %s", what, drove_error_text());
-    return DROVE_OK;
-}
-
-static drove_status report(drove_run *run, drove_result *result)
-{
-    drove_metrics *train = NULL, *test = NULL;
-    drove_importance importance = {0};
-    drove_facts facts = {0};
-    drove_status status;
-    const drove_callbacks *cb = &run->output.cb;
-    if (run->config.tells_metrics && run->state.outcome != DROVE_CRASHED) {
-        status = drove__run_metrics(&run->problem, &run->workers, &run->state,
-                                    run->config.length.eval_examples == 0, &train, &test);
-        if ((status = pass_over(cb, "metrics", status)) != DROVE_OK) goto fail;
-        if (run->config.problem.features[0] == '\0')
-            status = drove__run_importance(&run->problem, &run->workers, &run->state,
-                                           run->config.seed, &importance);
-        if ((status = pass_over(cb, "importance of columns", status)) != DROVE_OK) goto fail;
-    }
-    if ((status = drove__facts_summary(run, &facts)) != DROVE_OK) goto fail;
-    facts.metrics = train;
-    facts.test_metrics = test;
-    facts.importance = (drove_importance_facts){.n_columns = importance.n_columns,
-                                                .n_rows = importance.n_rows,
-                                                .is_held_out = run->problem.test != NULL,
-                                                .column = importance.column};
-    if ((status = drove__report_json(&facts, &result->json)) != DROVE_OK) goto fail;
-    if ((status = print_to_memory(&facts, &result->text)) != DROVE_OK) goto fail;
-    status = drove__output_summary(&run->config, &run->output, result->json);
-    if (status == DROVE_OK) status = drove__output_timeline(&run->config, &facts);
-fail:
-    drove__facts_fini(&facts);
-    drove_metrics_destroy(train);
-    drove_metrics_destroy(test);
-    drove__importance_fini(&importance);
-    return status;
-}
-
-static drove_status finish(drove_run *run, drove_result **out)
+/* From the facts; also writes the summary and the time line. */
+static drove_status make_result(const drove_config *config, const drove_output *output,
+                                const drove_facts *facts, drove_result **out)
 {
     drove_result *result = calloc(1, sizeof *result);
     if (result == NULL) return drove__fail_nomem("the result", sizeof *result);
-    drove__run_progress(&run->config, &run->workers, &run->state, run->state.standing.train_ns,
-                        &run->state.final);
-    run->state.final.evaluated = 1;
-    result->outcome = run->state.outcome;
-    result->signal_number = run->state.signal_number;
-    result->final = run->state.final;
-    drove_status status;
-    if ((status = report(run, result)) != DROVE_OK) goto fail;
-    /* Over ranks, rank 0 alone has the parameters. */
-    if (run->output.keeps_model && run->state.outcome != DROVE_CRASHED &&
-        run->workers.ranks.rank == 0) {
-        if ((status = drove__memfile_create(NULL, 0, false, &result->model)) != DROVE_OK) goto fail;
-        drove__model_name(result->model, result->model_name);
-        status = drove__output_model(&run->problem, &run->workers, &run->state, result->model_name);
-    }
-fail:
-    if (status != DROVE_OK) {
-        drove_result_destroy(result);
-        return status;
-    }
+    result->outcome = facts->outcome;
+    result->signal_number = facts->signal_number;
+    result->final = facts->now.progress;
     *out = result;
-    return DROVE_OK;
+    DROVE_TRY(drove__report_json(facts, &result->json));
+    DROVE_TRY(print_to_memory(facts, &result->text));
+    DROVE_TRY(drove__output_summary(config, output, result->json));
+    return drove__output_timeline(config, facts);
+}
+
+/* The model that model.safetensors would have, in memory. */
+static drove_status keep_model(const drove_problem *problem, const drove_workers *workers,
+                               drove_state *state, drove_result *result)
+{
+    DROVE_TRY(drove__memfile_create(NULL, 0, false, &result->model));
+    drove__model_name(result->model, result->model_name);
+    return drove__output_model(problem, workers, state, result->model_name);
 }
 
 static drove_status check_file(const drove_config *config, const char *flag, const char *path)
@@ -221,71 +173,74 @@ drove_status drove_run_set_communicator(drove_run *run, int communicator, const 
     return DROVE_OK;
 }
 
-/* What is known, or tried, before the data are read: earlier runs, and --model auto. */
-static drove_status look_back(drove_run *run)
+/* Up to the first evaluation. */
+static drove_status begin_run(drove_run *run)
 {
     drove_config *config = &run->config;
-    drove_choice choice = {0};
-    drove_search search;
+    drove_problem *problem = &run->problem;
+    drove_workers *workers = &run->workers;
+    drove_state *state = &run->state;
     const drove_callbacks *cb = &run->output.cb;
-    if (run->workers.ranks.n == 1) {
+    drove_choice choice = {0};
+    DROVE_TRY(drove__ranks_join(workers, config->machine.isa, config->exchange.timeout, cb));
+    if (workers->ranks.rank != 0) run->output.cb.message = NULL; /* rank 0 speaks for all */
+
+    /* What is known, or tried, before the data are read: earlier runs, and --model auto. */
+    drove_search search;
+    if (workers->ranks.n == 1) {
         DROVE_TRY(drove__folder_begin_again(config, &run->output, &choice));
         DROVE_TRY(drove__config_choose(config, &choice));
         DROVE_TRY(check_files(config));
         DROVE_TRY(drove__folder_check(config));
     }
-    DROVE_TRY(drove__replay_open(config, &run->workers, &choice));
+    DROVE_TRY(drove__replay_open(config, workers, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
-    DROVE_TRY(
-        drove__ranks_agree(&run->workers, drove__config_validate(config, run->workers.ranks.n)));
-    DROVE_TRY(drove__search_default(config, run->workers.ranks.n > 1, cb, &choice));
+    DROVE_TRY(drove__ranks_agree(workers, drove__config_validate(config, workers->ranks.n)));
+    DROVE_TRY(drove__search_default(config, workers->ranks.n > 1, cb, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
-    DROVE_TRY(
-        drove__search_model(config, &run->workers, &run->state.interrupt, cb, &search, &choice));
-    if (run->workers.ranks.rank == 0 && choice.n == 0)
+    DROVE_TRY(drove__search_model(config, workers, &state->interrupt, cb, &search, &choice));
+    if (workers->ranks.rank == 0 && choice.n == 0)
         DROVE_TRY(drove__search_load(config, cb, &search, &choice));
-    return drove__config_choose(config, &choice);
-}
+    DROVE_TRY(drove__config_choose(config, &choice));
 
-/* --strategy auto, which may mean fewer workers than were placed for the data. */
-static drove_status choose_strategy(drove_run *run, const float *theta)
-{
-    drove_config *config = &run->config;
-    drove_workers *workers = &run->workers;
+    /* Data and model.  --out is that of rank 0: the others have to know whether anything is saved,
+     * and where. */
+    char out[DROVE_TEXT_SIZE];
+    DROVE_TRY(drove__ranks_agree(workers, drove__setup_problem(run)));
+    DROVE_TRY(drove__ranks_compare(config, problem, workers, problem->first));
+    drove__config_text(config, "out", out);
+    DROVE_TRY(drove__ranks_first_text(workers, out));
+    if (workers->ranks.rank > 0)
+        drove__choice_add(&choice, "out", drove__config_origin(config, "out"), "%s", out);
+
+    /* Step size, and --strategy auto, which may mean fewer workers than were placed for data. */
+    drove_trials trials;
     drove_strategy_probe probe;
-    drove_choice choice = {0};
-    drove_plan plan;
-    DROVE_TRY(drove__strategy_probe_run(config, &run->problem, workers, &run->state.interrupt,
-                                        theta, &probe, &choice));
-    if (probe.reason == DROVE_STRATEGY_GIVEN) return DROVE_OK;
+    DROVE_TRY(drove__choose_lr(config, problem, workers, &trials, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
-    const drove_plan_wanted wanted = drove__config_plan(config);
-    DROVE_TRY(drove__plan_make(&wanted, &workers->machine, &drove__plan_registry, &plan));
-    drove__plan_fini(&workers->plan);
-    workers->plan = plan;
-    if (drove__config_is_own(config, "rule_state"))
-        drove__choose_rule_state(config, plan.ops->needs, &choice);
-    DROVE_TRY(drove__config_choose(config, &choice));
-    return drove__setup_places(workers);
-}
+    DROVE_TRY(
+        drove__strategy_probe_run(config, problem, workers, &state->interrupt, &probe, &choice));
+    if (probe.reason != DROVE_STRATEGY_GIVEN) {
+        DROVE_TRY(drove__config_choose(config, &choice));
+        drove_plan plan;
+        const drove_plan_wanted wanted = drove__config_plan(config);
+        DROVE_TRY(drove__plan_make(&wanted, &workers->machine, &drove__plan_registry, &plan));
+        drove__plan_fini(&workers->plan);
+        workers->plan = plan;
+        if (drove__config_is_own(config, "rule_state"))
+            drove__choose_rule_state(config, plan.ops->needs, &choice);
+        DROVE_TRY(drove__config_choose(config, &choice));
+        DROVE_TRY(drove__setup_places(workers));
+    }
 
-static drove_status begin(drove_run *run)
-{
-    const drove_config *config = &run->config;
-    DROVE_TRY(drove__ranks_join(&run->workers, config->machine.isa, config->exchange.timeout,
-                                &run->output.cb));
-    if (run->workers.ranks.rank != 0) run->output.cb.message = NULL; /* rank 0 speaks for all */
-    DROVE_TRY(look_back(run));
-    float *theta = NULL;
-    drove_status status;
-    if ((status = drove__setup_problem(run, &theta)) != DROVE_OK) goto fail;
-    if ((status = choose_strategy(run, theta)) != DROVE_OK) goto fail;
-    status = drove__setup_workers(run, &theta);
-fail:
-    drove__free(theta);
-    DROVE_TRY(status);
-    DROVE_TRY(drove__replay_begin(&run->problem, &run->workers, &run->state, &run->output.cb));
-    return drove__run_record_begin(run);
+    DROVE_TRY(drove__setup_workers(run));
+    DROVE_TRY(drove__replay_begin(problem, workers, state, cb));
+    if (workers->loop->recording == NULL) return DROVE_OK;
+    drove_status status = DROVE_OK;
+    if (workers->ranks.rank == 0)
+        status = drove__run_record_begin(config, problem, workers, state->standing.recovers,
+                                         state->resumed_name);
+    return drove__ranks_agree(workers, status);
 }
 
 drove_status drove_run_train(drove_run *run, drove_result **out)
@@ -301,18 +256,25 @@ drove_status drove_run_train(drove_run *run, drove_result **out)
     run->state.is_over = true;
     run->state.interrupt.before = drove__run_interrupts();
     bool has_trained = false;
-    drove_status status = begin(run);
+    drove_status status = begin_run(run);
     if (status == DROVE_OK) {
         status = drove__run_control(run);
         if (status == DROVE_OK)
-            status =
-                drove__run_record_end(&run->config, &run->workers, &run->state, &run->output.cb);
+            status = drove__run_record_end(run->config.files.record, &run->workers, &run->state,
+                                           &run->output.cb);
         has_trained = true;
     }
     if (status != DROVE_OK && (has_trained || run->workers.ranks.has_lost_some))
         status = drove__ranks_lost(run->config.files.out, &run->workers, &run->state, status);
-    drove__run_prefetch_end(&run->config, &run->workers, &run->state, &run->output.cb);
-    if (status == DROVE_OK) status = finish(run, out);
+    drove__run_prefetch_end(&run->config, &run->workers, run->state.outcome, &run->output.cb);
+    drove_final_facts facts = {0};
+    if (status == DROVE_OK) status = drove__facts_final(run, &facts);
+    if (status == DROVE_OK) status = make_result(&run->config, &run->output, &facts.facts, out);
+    drove__facts_final_fini(&facts);
+    /* Over ranks, rank 0 alone has the parameters. */
+    if (status == DROVE_OK && run->output.keeps_model && run->state.outcome != DROVE_CRASHED &&
+        run->workers.ranks.rank == 0)
+        status = keep_model(&run->problem, &run->workers, &run->state, *out);
     if (status == DROVE_OK) status = drove__run_record_status(&run->state);
     if (status != DROVE_OK && *out != NULL) { /* all else is done and written */
         drove_result_destroy(*out);

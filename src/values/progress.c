@@ -27,32 +27,30 @@ static double seconds(uint64_t ns)
     return (double)ns * 1e-9;
 }
 
-double drove__run_most_seconds(const drove_config *config, const drove_workers *workers)
+double drove__run_most_seconds(const drove_until *until, const drove_workers *workers)
 {
-    return workers->repeating != NULL ? INFINITY : config->length.until.seconds;
+    return workers->repeating != NULL ? INFINITY : until->seconds;
 }
 
-static double budget_fraction(const drove_config *config, const drove_workers *workers,
-                              double epochs, uint64_t updates, double train_s)
+static double budget_fraction(const drove_until *until, const drove_workers *workers, double epochs,
+                              uint64_t updates, double train_s)
 {
-    const double most_s = drove__run_most_seconds(config, workers);
+    const double most_s = drove__run_most_seconds(until, workers);
     double fraction = NAN;
-    if (isfinite(config->length.until.epochs))
-        fraction = fmax(epochs / config->length.until.epochs, 0.0);
+    if (isfinite(until->epochs)) fraction = fmax(epochs / until->epochs, 0.0);
     if (isfinite(most_s)) fraction = fmax(train_s / most_s, isnan(fraction) ? 0.0 : fraction);
-    if (config->length.until.updates != UINT64_MAX) {
-        double part = (double)updates / (double)config->length.until.updates;
+    if (until->updates != UINT64_MAX) {
+        double part = (double)updates / (double)until->updates;
         fraction = fmax(part, isnan(fraction) ? 0.0 : fraction);
     }
     return fmin(fraction, 1.0);
 }
 
-void drove__run_progress(const drove_config *config, const drove_workers *workers,
-                         drove_state *state, uint64_t train_ns, drove_progress *out)
+void drove__run_progress(const drove_until *until, const drove_workers *workers, drove_state *state,
+                         uint64_t train_ns, drove_progress *out)
 {
     const drove_standing *st = &state->standing;
     uint64_t examples = drove__run_examples(workers);
-    const drove_until *until = &config->length.until;
     if (train_ns > state->display.rate_ns && examples > state->display.rate_examples)
         state->display.rate = (double)(examples - state->display.rate_examples) /
                               seconds(train_ns - state->display.rate_ns);
@@ -75,7 +73,7 @@ void drove__run_progress(const drove_config *config, const drove_workers *worker
         .validation_loss = st->validation_loss,
         .validation_accuracy = st->validation_accuracy,
     };
-    out->fraction = budget_fraction(config, workers, epochs, out->updates, train_s);
+    out->fraction = budget_fraction(until, workers, epochs, out->updates, train_s);
     out->eta_s = out->fraction > 0.0 ? train_s * (1.0 - out->fraction) / out->fraction : NAN;
 }
 

@@ -8,10 +8,10 @@
 uint64_t drove__run_examples(const drove_workers *workers);
 
 /* Seconds of training that end the run; none where a record says where it ends. */
-double drove__run_most_seconds(const drove_config *config, const drove_workers *workers);
+double drove__run_most_seconds(const drove_until *until, const drove_workers *workers);
 /* The present standing; train_ns: the training clock.  Numbers that do not exist are NaN. */
-void drove__run_progress(const drove_config *config, const drove_workers *workers,
-                         drove_state *state, uint64_t train_ns, drove_progress *out);
+void drove__run_progress(const drove_until *until, const drove_workers *workers, drove_state *state,
+                         uint64_t train_ns, drove_progress *out);
 
 /* The parameters as floats [n_params], with batch normalisation's statistics; workers parked, valid
  * until they go on.  Errors: those of the engine that computes statistics. */

@@ -105,8 +105,17 @@ typedef struct drove_problem {
     drove_features_options features;     /* as settled; ops NULL: the model sees the data */
     drove_data            *input;        /* outline of the data before the features; NULL without */
     drove_model           *model;
-    bool is_given; /* the first parameters are those of a file, statistics among them */
+    float *first;    /* [n_params] the first parameters; NULL once the workers have them */
+    bool   is_given; /* the first parameters are those of a file, statistics among them */
 } drove_problem;
+
+/* What sources and hosts need to tell of a run: to whom, and how it can go on. */
+typedef struct drove_teller {
+    const drove_callbacks    *cb;
+    const drove_config_files *files;
+    const drove_saving       *save;
+    const drove_loop         *loop;
+} drove_teller;
 
 /* The workers, their places and their strategy. */
 typedef struct drove_workers {
@@ -128,7 +137,8 @@ typedef struct drove_workers {
     drove_transport     *transport; /* of a strategy whose workers exchange; else NULL */
     drove_ranks          ranks;
     drove_loop          *loop; /* in memory that worker processes share */
-    bool is_abandoned;         /* a silent thread may still use them: the run is never freed */
+    drove_teller         teller;
+    bool is_abandoned; /* a silent thread may still use them: the run is never freed */
 } drove_workers;
 
 /* The standing so far; most of it is saved. */
@@ -155,7 +165,6 @@ typedef struct drove_state {
     drove_saving   save;
     char           record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
     drove_display  display;
-    drove_progress final; /* at the end */
 } drove_state;
 
 /* Messages, the display and the files of a run. */

@@ -127,9 +127,14 @@ broken 'a struct that holds three of the values' 'src/run/f.c:1: s holds more th
 excepted 'a struct that holds three of the values' 'holds | s'
 
 printf 'static int f(const drove_run *run)\n{\n}\nint drove_run_x(drove_run *run)\n{\n}\nint g(drove_run_x *r);\n' >tree/src/run/f.c
-broken 'a function that takes the run' 'src/run/f.c:1: 1 functions that take a drove_run, '
-excepted 'a function that takes the run' 'takes | src/run/f.c 1'
-stale 'takes | src/run/f.c 2' 'allows too much, write: takes | src/run/f.c 1'
+broken 'a function that takes the run' 'src/run/f.c:1: f takes a whole drove_run'
+excepted 'a function that takes the run' 'takes | f'
+printf '%s | a reason\n' 'takes | f' 'takes | g' >$list
+broken 'a line that is not needed' 'scripts/layers-exceptions.txt:2: no longer needed: takes | g'
+cp tree/src/run/f.c tree/src/run/g.c # another of that name
+printf 'takes | f | a reason\n' >$list
+broken 'two functions of one name that take the run' 'src/run/f.c:1: f takes a whole drove_run'
+rm $list tree/src/run/g.c
 
 printf 'int f(const drove_config *c, int x)\n{\n}\nint g(drove_config_x *r, const\n      drove_config *c);\n' >tree/src/run/f.c
 "$check" tree

@@ -244,8 +244,9 @@ static unsigned read_log(const char *path, bool is_once, double *loss)
  * the same parameters again. */
 static void log_at_once(void *context, const drove_progress *p)
 {
-    drove_run *const *run = context;
-    assert_int_equal(drove__output_evaluation(*run, p), DROVE_OK);
+    drove_run *run = *(drove_run *const *)context;
+    assert_int_equal(drove__output_evaluation(&run->workers, &run->state, &run->output, p),
+                     DROVE_OK);
 }
 
 /* Where nothing was trained since the last evaluation, the end is not one more record: here every

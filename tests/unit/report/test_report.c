@@ -43,25 +43,29 @@ FIXTURE(setup)
         snprintf(x->worker[i].name, sizeof x->worker[i].name, "thread:%u", i);
     }
     x->facts = (drove_facts){
-        .said =
-            {.data = "", .rule = "sgd", .schedule = "", .rounding = "nearest", .prefetch = "on"},
-        .progress = {.epochs = 2,
-                     .examples = 2000,
-                     .updates = 200,
-                     .train_s = 1,
-                     .loss_initial = 2.3,
-                     .loss = 0.25,
-                     .accuracy = 0.9,
-                     .test_loss = NAN,
-                     .test_accuracy = NAN},
-        .train_ns = 1000000000,
-        .n_workers = N_WORKERS,
-        .worker = x->worker,
-        .strategy = "hogwild",
-        .model = "mlp:32",
-        .isa = "ref",
+        .start = {.said = {.data = "",
+                           .rule = "sgd",
+                           .schedule = "",
+                           .rounding = "nearest",
+                           .prefetch = "on"},
+                  .n_workers = N_WORKERS,
+                  .strategy = "hogwild",
+                  .model = "mlp:32",
+                  .isa = "ref",
+                  .update_rows = 10},
+        .now = {.progress = {.epochs = 2,
+                             .examples = 2000,
+                             .updates = 200,
+                             .train_s = 1,
+                             .loss_initial = 2.3,
+                             .loss = 0.25,
+                             .accuracy = 0.9,
+                             .test_loss = NAN,
+                             .test_accuracy = NAN},
+                .train_ns = 1000000000,
+                .n_workers = N_WORKERS,
+                .worker = x->worker},
         .outcome = DROVE_FINISHED,
-        .update_rows = 10,
         .numbers_per_row = NAN,
         .prefetch_hardware = "unknown",
         .n_marks = 1,
@@ -171,7 +175,7 @@ TEST_WITH(for_people, setup, teardown)
 TEST_WITH(a_choice_of_strategy, setup, teardown)
 {
     fixture *x = *state;
-    drove_strategy_facts *s = &x->facts.strategy_choice;
+    drove_strategy_facts *s = &x->facts.start.strategy_choice;
     *s = (drove_strategy_facts){
         .how = "probe", .n_allowed = 4, .n = 3, .chosen = 1, .seconds = 0.8, .margin = 1.1};
     s->rival[0] = (drove_rival_facts){.strategy = "sequential", .n_threads = 1, .rate = 1.0};
@@ -210,8 +214,8 @@ TEST_WITH(a_choice_of_strategy, setup, teardown)
     text = text_of(&x->facts);
     assert_non_null(strstr(text, "(not measured: a probe would cost too much of the run)\n"));
     free(text);
-    x->facts.n_workers = 1;
-    x->facts.is_repeatable = false;
+    x->facts.now.n_workers = 1;
+    x->facts.start.is_repeatable = false;
     text = text_of(&x->facts);
     assert_non_null(strstr(text, "--strategy hogwild repeats this run bit for bit\n"));
     free(text);
@@ -235,26 +239,26 @@ TEST_WITH(sections_for_people, setup, teardown)
     };
     fixture *x = *state;
     drove_facts *f = &x->facts;
-    f->said.out = "runs/a";
+    f->start.said.out = "runs/a";
     x->traffic[0] = (drove_traffic){.bytes = 1000, .messages = 4};
     x->layer = (drove_layer_facts){.name = "fc1", .n_params = 320, .n_iterations = 1};
     f->outcome = DROVE_INTERRUPTED;
     f->signal_number = 2;
-    f->kind = DROVE_WORKER_PROCESS;
+    f->start.kind = DROVE_WORKER_PROCESS;
     f->n_test_rows = 10;
     f->mark[0] = (drove_mark_facts){10.0, true, 0.5, 1.0, 1234567};
     f->precision = (drove_precision_facts){
         .is_there = true, .is_words = true, .name = "D8M8", .model_range = 2.0};
     f->communication = (drove_communication_facts){.is_there = true, .period = 8, .alpha = NAN};
     f->loader = (drove_loader_facts){true, 1, 0.5, 0.1, 0.8};
-    f->partition = (drove_partition_facts){2, 3e6, 4e6, "caches", true, 2};
+    f->start.partition = (drove_partition_facts){2, 3e6, 4e6, "caches", true, 2};
     f->replicas =
         (drove_replica_facts){.is_there = true, .layer = &x->layer, .n_layers = 1, .n_checks = 3};
     char *text = text_of(f);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (strstr(text, expected[i]) == NULL) fail_msg("no \"%s\" in:\n%s", expected[i], text);
     free(text);
-    f->machine.gemm = "drove avx512_bf16";
+    f->start.machine.gemm = "drove avx512_bf16";
     f->precision = (drove_precision_facts){.is_there = true, .name = "bf16"};
     text = text_of(f);
     assert_non_null(strstr(text, "  precision   products in bf16 (drove avx512_bf16), sums and "));
@@ -295,10 +299,10 @@ TEST_WITH(groups, setup, teardown)
                                    .batch = 8,
                                    .busy = &x->busy,
                                    .logged_busy_ns = 600000000};
-    x->facts.n_groups = 1;
-    x->facts.group = &x->group;
-    x->facts.logged_ns = 500000000;
-    assert_int_equal(drove__report_evaluation(&x->facts, &line), DROVE_OK);
+    x->facts.now.n_groups = 1;
+    x->facts.now.group = &x->group;
+    x->facts.now.logged_ns = 500000000;
+    assert_int_equal(drove__report_evaluation(&x->facts.now, &line), DROVE_OK);
     json_t *record = json_loads(line, 0, NULL);
     const json_t *group = json_array_get(json_object_get(record, "workers"), 0);
     assert_true(json_real_value(json_object_get(group, "utilisation")) == 0.4);
@@ -345,7 +349,7 @@ TEST_WITH(workers_phases_and_staleness, setup, teardown)
         "  a step      forward 32.0, backward 64.0, update 1024.0, publish 2048.0, pull 8.0, "
         "wait 6.0, other 4096.0 us\n");
 
-    x->facts.kind = DROVE_WORKER_PROCESS;
+    x->facts.start.kind = DROVE_WORKER_PROCESS;
     x->worker[0].process = 77;
     x->worker[1].lost = "killed";
     object = json_of(&x->facts);
@@ -363,12 +367,12 @@ TEST_WITH(numbers_and_marks, setup, teardown)
     x->trace[0].attempts = 150;
     x->trace[1].dropped = 7;
     f->peak_rss_bytes = 123456;
-    f->progress.test_loss = 0.5;
-    f->progress.test_accuracy = 0.75;
-    f->progress.train_s = 4;
+    f->now.progress.test_loss = 0.5;
+    f->now.progress.test_accuracy = 0.75;
+    f->now.progress.train_s = 4;
     f->numbers_per_row = 3e6;
-    f->said.lr = 0.125;
-    f->said.seed = 9;
+    f->start.said.lr = 0.125;
+    f->start.said.seed = 9;
     f->n_marks = 2;
     f->mark[0] = (drove_mark_facts){10.0, true, 0.5, 1.5, 30};
     f->mark[1] = (drove_mark_facts){.percent = 2.5};
@@ -409,7 +413,7 @@ TEST_WITH(numbers_and_marks, setup, teardown)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         expect_key(object, wanted[i][0], wanted[i][1]);
     json_decref(object);
-    f->progress.train_s = 0; /* nothing was trained, so there is no speed */
+    f->now.progress.train_s = 0; /* nothing was trained, so there is no speed */
     object = json_of(f);
     expect_key(object, "examples_per_s", "null");
     expect_key(object, "updates_per_s", "null");
@@ -435,8 +439,8 @@ TEST_WITH(outcomes, setup, teardown)
     };
     fixture *x = *state;
     drove_facts *f = &x->facts;
-    f->said.out = "runs/a";
-    strcpy(f->said.until, "loss=0.1");
+    f->start.said.out = "runs/a";
+    strcpy(f->start.said.until, "loss=0.1");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         f->outcome = cases[i].outcome;
         f->signal_number = cases[i].signal;
@@ -453,18 +457,18 @@ TEST_WITH(quality, setup, teardown)
 {
     fixture *x = *state;
     drove_facts *f = &x->facts;
-    f->progress.test_loss = 0.5;
-    f->progress.test_accuracy = 0.875;
+    f->now.progress.test_loss = 0.5;
+    f->now.progress.test_accuracy = 0.875;
     f->n_test_rows = 1234;
     expect_line(f, "  loss        2.3 -> 0.25   (held-out 0.5)\n"
                    "  accuracy    90.00 %   (held-out 87.50 % of 1,234)\n");
     f->is_multi_label = true;
-    f->progress.loss = -NAN;
-    f->progress.test_loss = NAN;
-    f->progress.test_accuracy = NAN;
+    f->now.progress.loss = -NAN;
+    f->now.progress.test_loss = NAN;
+    f->now.progress.test_accuracy = NAN;
     expect_line(f, "  loss        2.3 -> not a number\n"
                    "  micro-F1    90.00 %\n");
-    f->progress.accuracy = NAN;
+    f->now.progress.accuracy = NAN;
     char *text = text_of(f);
     assert_null(strstr(text, "micro-F1"));
     free(text);
@@ -482,8 +486,8 @@ TEST_WITH(kinds_of_workers, setup, teardown)
     fixture *x = *state;
     for (unsigned kind = 0; kind < DROVE_N_WORKER_KINDS; kind++) {
         for (unsigned n = 1; n <= N_WORKERS; n++) {
-            x->facts.kind = kind;
-            x->facts.n_workers = n;
+            x->facts.start.kind = kind;
+            x->facts.now.n_workers = n;
             expect_line(&x->facts, words[kind][n - 1]);
         }
     }
@@ -494,9 +498,9 @@ TEST_WITH(what_was_chosen, setup, teardown)
     fixture *x = *state;
     drove_facts *f = &x->facts;
     drove_tuning_facts *t = &f->tuning;
-    f->said.out = "runs/a";
-    f->said.lr = 0.05;
-    f->said.schedule = "cosine";
+    f->start.said.out = "runs/a";
+    f->start.said.lr = 0.05;
+    f->start.said.schedule = "cosine";
     *t = (drove_tuning_facts){.is_there = true,
                               .n_trials = 2,
                               .trial_lr = {0.01, 0.05},
@@ -529,7 +533,7 @@ TEST_WITH(what_was_chosen, setup, teardown)
     expect_line(f, "    model.safetensors  last parameters     best.safetensors   best training "
                    "loss\n");
 
-    drove_search_facts *s = &f->search;
+    drove_search_facts *s = &f->start.search;
     *s = (drove_search_facts){
         .n = 2, .chosen = 1, .n_divisions = 3, .n_rows = 80, .n_held = 20, .seconds = 2.5};
     s->candidate[0] = (drove_candidate_facts){"linear", NAN, NAN, NAN, 0};
@@ -555,7 +559,7 @@ TEST_WITH(what_was_chosen, setup, teardown)
 TEST_WITH(what_a_probe_compared, setup, teardown)
 {
     fixture *x = *state;
-    drove_strategy_facts *s = &x->facts.strategy_choice;
+    drove_strategy_facts *s = &x->facts.start.strategy_choice;
     *s = (drove_strategy_facts){.how = "probe", .n_allowed = 8, .n = 3, .seconds = 0.5};
     s->rival[0] = (drove_rival_facts){"sequential", 1, 1.0, true, 0.25, 100, 0.5};
     s->rival[1] = (drove_rival_facts){"hogwild", 2, NAN, false, NAN, NAN, NAN};
@@ -585,6 +589,7 @@ TEST_WITH(what_workers_exchanged, setup, teardown)
     set_phases(x);
     x->traffic[0] = (drove_traffic){1500000, 4, 30000000, 1000000, 0.5};
     x->traffic[1] = (drove_traffic){2500000, 5, 10000000, 3000000, 1.5};
+    f->now.exchanges = true;
     f->communication = (drove_communication_facts){.is_there = true,
                                                    .transport = "shared",
                                                    .period = 1,
@@ -625,7 +630,7 @@ TEST_WITH(what_workers_exchanged, setup, teardown)
     expect_line(f, "  exchange    every 2 steps: none was reached in this run\n");
 
     const char *host[] = {"a", "b", "b"};
-    f->cluster = (drove_cluster_facts){true, "mpi", "Open MPI", 3, 1, 2, host};
+    f->start.cluster = (drove_cluster_facts){true, "mpi", "Open MPI", 3, 1, 2, host};
     object = json_of(f);
     expect_key(object, "cluster",
                "{\"transport\": \"mpi\", \"library\": \"Open MPI\", \"ranks\": 3,"
@@ -646,9 +651,9 @@ TEST_WITH(where_the_data_were, setup, teardown)
                                  .read_bytes = 2.5 * (1 << 30),
                                  .read_s = 1.5,
                                  .wait_s = 0.25};
-    f->partition = (drove_partition_facts){1, 3e6, 2e6, "L3", false, 4};
-    strcpy(f->said.prefetch, "off");
-    strcpy(f->features, "rff:8");
+    f->start.partition = (drove_partition_facts){1, 3e6, 2e6, "L3", false, 4};
+    strcpy(f->start.said.prefetch, "off");
+    strcpy(f->start.features, "rff:8");
     expect_line(f,
                 "  loading     0.50 s by 2 threads, 0.12 s of the workers' time: 75 % hidden\n"
                 "  from disk   2.5 GiB in 7 windows of 1.5 MiB, read in 1.50 s; the workers waited "
@@ -698,7 +703,7 @@ TEST_WITH(precision, setup, teardown)
     json_decref(object);
     f->precision.model_range = 0;
     expect_line(f, "  precision   D8M8, rounding nearest\n");
-    f->machine.gemm = "oneDNN";
+    f->start.machine.gemm = "oneDNN";
     strcpy(f->precision.name, "bf16");
     expect_line(f, "  precision   products and parameters in bf16 (oneDNN), rounding nearest\n");
 }
@@ -707,27 +712,27 @@ TEST_WITH(a_modelled_machine, setup, teardown)
 {
     fixture *x = *state;
     drove_facts *f = &x->facts;
-    f->modelled = (drove_modelled_facts){.is_there = true,
-                                         .name = "thesis",
-                                         .source = "table 1",
-                                         .assumed = "jitter",
-                                         .sockets = 2,
-                                         .cores = 18,
-                                         .smt = 3,
-                                         .smt_yield = 1,
-                                         .speed = 2,
-                                         .jitter = NAN,
-                                         .memory_gb_s = 4,
-                                         .batch_us = 5,
-                                         .example_us = 6,
-                                         .copy_gb_s = 7,
-                                         .update_gb_s = 8,
-                                         .line_ns = 9,
-                                         .far_line_ns = 10,
-                                         .window_ns = 11,
-                                         .hand_over_us = 12,
-                                         .take_gb_s = 13,
-                                         .race_gb_s = 14};
+    f->start.modelled = (drove_modelled_facts){.is_there = true,
+                                               .name = "thesis",
+                                               .source = "table 1",
+                                               .assumed = "jitter",
+                                               .sockets = 2,
+                                               .cores = 18,
+                                               .smt = 3,
+                                               .smt_yield = 1,
+                                               .speed = 2,
+                                               .jitter = NAN,
+                                               .memory_gb_s = 4,
+                                               .batch_us = 5,
+                                               .example_us = 6,
+                                               .copy_gb_s = 7,
+                                               .update_gb_s = 8,
+                                               .line_ns = 9,
+                                               .far_line_ns = 10,
+                                               .window_ns = 11,
+                                               .hand_over_us = 12,
+                                               .take_gb_s = 13,
+                                               .race_gb_s = 14};
     json_t *object = json_of(f);
     expect_key(object, "clock", "\"virtual\"");
     expect_key(object, "modelled_machine",
@@ -743,7 +748,7 @@ TEST_WITH(a_modelled_machine, setup, teardown)
     assert_non_null(strstr(text, "those of the machine thesis (2 x 18 x 3)\n"));
     assert_null(strstr(text, "  measured  "));
     free(text);
-    f->modelled.is_measured = true;
+    f->start.modelled.is_measured = true;
     expect_line(f, "  measured    costs not in the machine file, on this machine");
 }
 
@@ -861,10 +866,10 @@ TEST_WITH(two_groups, setup, teardown)
     atomic_store(&x->trace[1].examples, 6000);
     x->trace[0].busy_ns = 400000000;
     x->trace[1].busy_ns = 200000000;
-    f->progress.examples = 8000;
-    f->groups_since_ns = 200000000;
-    f->n_groups = 2;
-    f->group = group;
+    f->now.progress.examples = 8000;
+    f->now.groups_since_ns = 200000000;
+    f->now.n_groups = 2;
+    f->now.group = group;
     json_t *object = json_of(f);
     expect_key(object, "workers",
                "[{\"name\": \"cpu:0\", \"updates\": 100, \"examples\": 1000, \"share\": 0.25,"
@@ -890,8 +895,8 @@ TEST_WITH(two_groups, setup, teardown)
                 "  repeatable  no: the order in which 2 threads meet is left to chance; one worker "
                 "repeats");
     char *line;
-    f->logged_ns = 400000000;
-    assert_int_equal(drove__report_evaluation(f, &line), DROVE_OK);
+    f->now.logged_ns = 400000000;
+    assert_int_equal(drove__report_evaluation(&f->now, &line), DROVE_OK);
     object = json_loads(line, 0, NULL);
     expect_key(object, "workers",
                "[{\"name\": \"cpu:0\", \"updates\": 100, \"examples\": 1000, \"batch\": 8,"
@@ -907,10 +912,10 @@ TEST_WITH(records_of_the_log, setup, teardown)
     fixture *x = *state;
     drove_facts *f = &x->facts;
     char *line;
-    f->progress.examples_per_s = 1234;
-    f->progress.test_loss = 0.5;
-    f->validation_loss = NAN;
-    assert_int_equal(drove__report_evaluation(f, &line), DROVE_OK);
+    f->now.progress.examples_per_s = 1234;
+    f->now.progress.test_loss = 0.5;
+    f->now.validation_loss = NAN;
+    assert_int_equal(drove__report_evaluation(&f->now, &line), DROVE_OK);
     json_t *record = json_loads(line, 0, NULL),
            *wanted = json_loads("{\"examples\": 2000, \"epochs\": 2.0, \"updates\": 200,"
                                 " \"train_s\": 1.0, \"examples_per_s\": 1234.0, \"loss\": 0.25,"
@@ -920,10 +925,10 @@ TEST_WITH(records_of_the_log, setup, teardown)
     json_decref(wanted);
     json_decref(record);
     free(line);
-    f->validation_loss = 0.75;
-    f->communication.is_there = true;
+    f->now.validation_loss = 0.75;
+    f->now.exchanges = true;
     x->traffic[1].distance = 3;
-    assert_int_equal(drove__report_evaluation(f, &line), DROVE_OK);
+    assert_int_equal(drove__report_evaluation(&f->now, &line), DROVE_OK);
     record = json_loads(line, 0, NULL);
     assert_int_equal(json_object_size(record), 11);
     expect_key(record, "validation_loss", "0.75");
@@ -974,14 +979,14 @@ TEST_WITH(events_of_tensorboard, setup, teardown)
     float value;
     assert_non_null(mkdtemp(folder));
     x->group = (drove_group_facts){.name = "cpu:0", .n = 1, .batch = 8, .busy = &x->busy};
-    f->n_groups = 1;
-    f->group = &x->group;
-    f->progress.accuracy = 0.875;
-    f->progress.examples_per_s = 1234;
+    f->now.n_groups = 1;
+    f->now.group = &x->group;
+    f->now.progress.accuracy = 0.875;
+    f->now.progress.examples_per_s = 1234;
     atomic_store(&x->trace[1].updates, 300);
     x->trace[0].staleness = (drove_histogram){0};
     assert_int_equal(drove__events_open(folder, &events), DROVE_OK);
-    assert_int_equal(drove__report_events(f, events), DROVE_OK);
+    assert_int_equal(drove__report_events(&f->now, events), DROVE_OK);
     drove__events_close(events);
 
     DIR *dir = opendir(folder);
@@ -1022,11 +1027,11 @@ TEST_WITH(options_of_a_run, setup, teardown)
     fixture *x = *state;
     drove_facts *f = &x->facts;
     char *text;
-    f->said.options = (const drove_options *)(const void *)&options;
-    f->said.option = table;
-    f->said.n_options = 3;
-    f->machine = (drove_machine_facts){"box", "a cpu", 4, 8, 2, "oneDNN"};
-    assert_int_equal(drove__report_run(f, &text), DROVE_OK);
+    f->start.said.options = (const drove_options *)(const void *)&options;
+    f->start.said.option = table;
+    f->start.said.n_options = 3;
+    f->start.machine = (drove_machine_facts){"box", "a cpu", 4, 8, 2, "oneDNN"};
+    assert_int_equal(drove__report_run(&f->start, &text), DROVE_OK);
     assert_non_null(strstr(text, "\"lr\": 0.1,")); /* as it was typed */
     json_t *object = json_loads(text, 0, NULL);
     assert_int_equal(json_object_size(object), 9);
@@ -1044,7 +1049,7 @@ TEST_WITH(options_of_a_run, setup, teardown)
     json_decref(object);
     free(text);
     options.real = 1.0 / 3.0;
-    assert_int_equal(drove__report_run(f, &text), DROVE_OK);
+    assert_int_equal(drove__report_run(&f->start, &text), DROVE_OK);
     object = json_loads(text, 0, NULL);
     assert_true(json_real_value(json_object_get(json_object_get(object, "options"), "lr")) ==
                 1.0 / 3.0);
