@@ -200,7 +200,7 @@ expect_stale 'src/base/d.c and 2 more'
 compile sync/a fa fb
 compile sync/c fc fd
 compile base/d fd fe
-touch -d '1 second ago' tree/src/sync/*.c
+touch -d '1 minute ago' tree/src/sync/*.c
 "$check" --calls tree
 echo 'int a;' >tree/src/base/d.h
 touch -d '1 second' tree/src/base/d.h
