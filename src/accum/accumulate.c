@@ -295,9 +295,8 @@ static const drove_sync_replica_ops replicas = {.vector = replica, .parked = par
 
 const drove_sync_ops drove__accum_accumulate = {
     .name = "accumulate",
-    .help = "devices with parameters of their own; gradients are summed on the host layer by layer "
-            "during backward, or :at-end of it; ?order=tree, pairs or first-come, ?helpers=N "
-            "threads that add",
+    .help = "devices with parameters of their own; gradients are summed on the host layer by "
+            "layer during backward, or at the end of it",
     .source = "Le Duc et al., Algorithms 5-7",
     .promises =
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,

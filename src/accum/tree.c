@@ -556,8 +556,7 @@ static const drove_sync_replica_ops replicas = {.vector = replica, .parked = par
 const drove_sync_ops drove__accum_tree = {
     .name = "tree",
     .help = "devices with parameters of their own; after backward a reduction along a tree of "
-            "devices, the update on the first, a broadcast; tree:0,2,1,3 = its leaves, "
-            "tree?links=nodes = by NUMA node",
+            "devices, the update on the first, a broadcast",
     .source = "Le Duc et al., Algorithm 4",
     .promises =
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_REPEATABLE | DROVE_SYNC_SEQUENTIAL,

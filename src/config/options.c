@@ -73,7 +73,7 @@ static const drove_option_info table[] = {
      .help = "how workers share the model; auto = the fastest here by a short probe, on one thread "
              "or more; easgd-sync3 over MPI ranks, adaptive with a list of --workers"},
     {WHERE(backoff), .group = method, TEXT, .default_text = "none", .value_name = "SPEC",
-     .list = "backoffs", .help = "wait after a failed attempt, with ?first_us=, step_us=, max_us="},
+     .list = "backoffs", .help = "wait after a failed attempt"},
     {WHERE(rule), FIXED, .group = method, TEXT, .default_text = "auto", .value_name = "SPEC",
      .list = "rules", .words = "auto",
      .help =

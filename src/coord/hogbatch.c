@@ -122,10 +122,7 @@ static const drove_sync_live_ops live = {.begin = live_begin, .done = live_done}
 const drove_sync_ops drove__sync_hogbatch = {
     HOGBATCH,
     .name = "hogbatch",
-    .help =
-        "a coordinator gives batches to cores, devices and ranks: --batch for each; :mixed: one "
-        "example a core, large ones for devices; ?update=worker|coordinator&merge=add|replace&"
-        "lr=sqrt|linear|same&lr_most=4&tail=fit|as-is",
+    .help = "a coordinator gives batches to cores, devices and ranks, --batch examples for each",
     .source = "Ma and Rusu, Algorithm 1 and section 6.2",
     .variants = hogbatch_variants,
     .keys = drove__hogbatch_keys,
@@ -134,8 +131,7 @@ const drove_sync_ops drove__sync_hogbatch = {
 const drove_sync_ops drove__sync_adaptive = {
     HOGBATCH,
     .name = "adaptive",
-    .help = "hogbatch whose batch sizes follow the workers' updates: "
-            "?alpha=2&beta=1&utilisation=0.5, and the keys of hogbatch",
+    .help = "hogbatch whose batch sizes follow the workers' updates",
     .source = "Ma and Rusu, Algorithm 2",
     .variants = adaptive_variants,
     .keys = drove__adaptive_keys,

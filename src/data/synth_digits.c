@@ -228,7 +228,7 @@ static drove_status read_digits(const drove_spec *spec, int part, const drove_sh
 
 const drove_format_ops drove__format_synth_digits = {
     .name = "synth:digits",
-    .help = "generated 28x28 images of digits; ?n=60000&n_test=10000&seed=1",
+    .help = "generated 28x28 images of digits",
     .source = "strokes drawn for drove",
     .arguments = "digits",
     .least_args = 1,

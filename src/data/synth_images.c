@@ -182,7 +182,7 @@ static drove_status read_images(const drove_spec *spec, int part, const drove_sh
 
 const drove_format_ops drove__format_synth_images = {
     .name = "synth:images",
-    .help = "generated colour images; ?size=32 (or 24x32)&classes=10&n=10000&n_test=n/5&seed=1",
+    .help = "generated colour images",
     .source = "blobs drawn for drove",
     .arguments = "images",
     .least_args = 1,

@@ -130,7 +130,7 @@ end:
 
 const drove_format_ops drove__format_synth_logistic = {
     .name = "synth:logistic",
-    .help = "drawn from the logistic model; ?n=10000&d=100&density=1&seed=1",
+    .help = "drawn from the logistic model",
     .source = "De Sa et al., ISCA 2017, footnote 9",
     .arguments = "logistic",
     .least_args = 1,

@@ -57,7 +57,7 @@ const drove_sync_ops drove__sync_easgd_async = {
     ASYNCHRONOUS,
     .name = "easgd-async",
     .help = "Async EASGD: workers exchange with the centre first come, first served; --rho, "
-            "--period; ?overlap=1: while they compute",
+            "--period",
     .source = "You, Buluc, Demmel, SC17, section 5.1",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_ORDERED,
     .needs = NEEDS,

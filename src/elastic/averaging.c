@@ -380,8 +380,7 @@ const drove_sync_ops drove__sync_local = {
 const drove_sync_ops drove__sync_diloco = {
     AVERAGING,
     .name = "diloco",
-    .help = "an outer Nesterov step on what all have gained every --period steps (?h=100; auto); "
-            "?lr=0.7, ?momentum=0.9 of it",
+    .help = "an outer Nesterov step on what all have gained every --period steps",
     .source = "Douillard et al., 2023",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,
     .needs = NEEDS | DROVE_SYNC_OWN_STATE | DROVE_SYNC_TYPED,

@@ -143,8 +143,7 @@ static const drove_sync_places places = {
 const drove_sync_ops drove__sync_easgd = {
     DROVE_CENTRAL,
     .name = "easgd",
-    .help = "Original EASGD: workers take turns, one computes at a time; ?overlap=0: and exchanges "
-            "with the centre afterwards; --rho, --period",
+    .help = "Original EASGD: workers take turns, one computes at a time; --rho, --period",
     .source = "You, Buluc, Demmel, SC17, Algorithm 1",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_REPEATABLE,
     .needs = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_STATE | DROVE_SYNC_MASTER |

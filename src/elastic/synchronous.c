@@ -46,7 +46,7 @@ static const char *const centres[] = {"each", "one", NULL};
 static const drove_spec_key keys[] = {
     /* of easgd-sync3: the others have one */
     {"centre", "each", DROVE_AS_EITHER(settings, has_one_centre, centres),
-     .help = "each worker keeps the centre, or one does"},
+     .help = "each worker keeps the centre, or one does: a broadcast and a reduction"},
     DROVE_SPEC_END,
 };
 
@@ -270,8 +270,7 @@ const drove_sync_ops drove__sync_easgd_sync2 = {
 const drove_sync_ops drove__sync_easgd_sync3 = {
     SYNCHRONOUS,
     .name = "easgd-sync3",
-    .help = "Sync EASGD3: the same while gradients are computed, by one all-reduce; ?centre=one: "
-            "broadcast and reduction",
+    .help = "Sync EASGD3: the same while gradients are computed, by one all-reduce",
     .source = "You, Buluc, Demmel, SC17, Algorithm 3, section 6.1.3",
     .needs = NEEDS,
     .variants = variants3,

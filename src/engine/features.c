@@ -42,7 +42,7 @@ static const drove_spec_key rff_keys[] = {
 
 static const drove_feature_ops rff = {
     .name = "rff",
-    .help = "D random Fourier features of the kernel exp(-gamma |x-y|^2): rff:D?gamma=&seed=",
+    .help = "D random Fourier features of the kernel exp(-gamma |x-y|^2)",
     .source = "Rahimi, Recht, NIPS 2007",
     .keys = rff_keys,
     .draw = draw_normal,

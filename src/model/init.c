@@ -76,7 +76,7 @@ static void fill_plain(double deviation, const drove_layer *layer, drove_rng *rn
 
 static const drove_init_ops xavier = {
     .name = "xavier",
-    .help = "uniform in +-g sqrt(6 / (n_in + n_out)), biases 0; xavier:g, default gain 1",
+    .help = "uniform in +-g sqrt(6 / (n_in + n_out)), biases 0",
     .source = "Glorot, Bengio, AISTATS 2010",
     .keys = gain_keys,
     .fill = fill_xavier,
@@ -84,7 +84,7 @@ static const drove_init_ops xavier = {
 
 static const drove_init_ops he = {
     .name = "he",
-    .help = "normal with deviation g sqrt(2 / n_in), biases 0; he:g, default gain 1",
+    .help = "normal with deviation g sqrt(2 / n_in), biases 0",
     .source = "He, Zhang, Ren, Sun, ICCV 2015",
     .keys = gain_keys,
     .fill = fill_he,
@@ -92,7 +92,7 @@ static const drove_init_ops he = {
 
 static const drove_init_ops lecun = {
     .name = "lecun",
-    .help = "uniform in +-g sqrt(3 / fan_in), biases 0; lecun:g, default gain 1; Caffe's xavier",
+    .help = "uniform in +-g sqrt(3 / fan_in), biases 0; Caffe's xavier",
     .source = "LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998",
     .keys = gain_keys,
     .fill = fill_lecun,
@@ -100,7 +100,7 @@ static const drove_init_ops lecun = {
 
 static const drove_init_ops normal = {
     .name = "normal",
-    .help = "all of theta normal with deviation s; normal:s, default 0.01",
+    .help = "all of theta normal with deviation s",
     .source = "Ek, master's thesis, Chalmers 2021",
     .keys = deviation_keys,
     .fill = fill_plain,

@@ -76,7 +76,7 @@ static drove_status build_one_layer(const drove_spec *spec, const drove_model_io
 
 static const drove_model_ops mlp = {
     .name = "mlp",
-    .help = "multi-layer perceptron, mlp:128,64 = hidden layers of 128 and 64 units",
+    .help = "multi-layer perceptron; mlp:128,64 has hidden layers of 128 and 64 units",
     .source = "Rumelhart, Hinton, Williams, Nature 1986",
     .default_loss = NULL,
     .keys = mlp_keys,

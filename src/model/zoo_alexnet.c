@@ -74,7 +74,7 @@ static drove_status build_cifar(const drove_spec *spec, const drove_model_io *io
 
 const drove_model_ops drove__zoo_alexnet = {
     .name = "alexnet",
-    .help = "AlexNet as in Caffe, made for 227 x 227 (from 55 x 55); ?dropout=0.5, ?units=4096",
+    .help = "AlexNet as in Caffe, made for 227 x 227 (from 55 x 55), dropout 0.5",
     .source = "Krizhevsky, Sutskever, Hinton, NIPS 2012",
     .default_rule = "momentum:0.9",
     .keys = drove__zoo_units_keys,
@@ -83,7 +83,7 @@ const drove_model_ops drove__zoo_alexnet = {
 
 const drove_model_ops drove__zoo_alexnet_cifar = {
     .name = "alexnet-cifar",
-    .help = "AlexNet's eight layers for images of 32 x 32 (from 12 x 12); keys as of alexnet",
+    .help = "AlexNet's eight layers for images of 32 x 32 (from 12 x 12)",
     .source = "after Krizhevsky, Sutskever, Hinton, NIPS 2012",
     .default_rule = "momentum:0.9",
     .keys = drove__zoo_units_keys,

@@ -120,8 +120,7 @@ static drove_status build_googlenet(const drove_spec *spec, const drove_model_io
 
 const drove_model_ops drove__zoo_googlenet = {
     .name = "googlenet",
-    .help = "GoogLeNet v1 with two auxiliary heads, made for 224 x 224 (from 79 x 79); "
-            "?auxiliary=0, ?dropout=0.4",
+    .help = "GoogLeNet v1 with two auxiliary heads, made for 224 x 224 (from 79 x 79), dropout 0.4",
     .source = "Szegedy et al., CVPR 2015",
     .default_rule = "momentum:0.9",
     .keys = keys,

@@ -51,7 +51,7 @@ static drove_status build_vgg19(const drove_spec *spec, const drove_model_io *io
 
 const drove_model_ops drove__zoo_vgg16 = {
     .name = "vgg16",
-    .help = "VGG's model D, made for 224 x 224 (from 32 x 32); ?dropout=0.5, ?units=4096",
+    .help = "VGG's model D, made for 224 x 224 (from 32 x 32), dropout 0.5",
     .source = "Simonyan, Zisserman, ICLR 2015",
     .default_rule = "momentum:0.9",
     .keys = drove__zoo_units_keys,
@@ -60,7 +60,7 @@ const drove_model_ops drove__zoo_vgg16 = {
 
 const drove_model_ops drove__zoo_vgg19 = {
     .name = "vgg19",
-    .help = "VGG's model E, made for 224 x 224 (from 32 x 32); ?dropout=0.5, ?units=4096",
+    .help = "VGG's model E, made for 224 x 224 (from 32 x 32), dropout 0.5",
     .source = "Simonyan, Zisserman, ICLR 2015",
     .default_rule = "momentum:0.9",
     .keys = drove__zoo_units_keys,

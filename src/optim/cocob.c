@@ -69,7 +69,7 @@ static void apply(const drove_rule *rule, const drovek_table *k, const drovek_up
 
 const drove_rule_ops drove__rule_cocob = {
     .name = "cocob",
-    .help = "coin betting: no step size to choose (--lr 1 is the paper's); cocob?alpha=100",
+    .help = "coin betting: no step size to choose (--lr 1 is the paper's)",
     .source = "Orabona, Tommasi, NIPS 2017, Algorithm 2",
     .n_state = N_STATE,
     .zero_is_noop = true,

@@ -62,7 +62,7 @@ static void apply_momentum(const drove_rule *rule, const drovek_table *k, const 
 
 static const drove_rule_ops rule_momentum = {
     .name = "momentum",
-    .help = "v' = mu v - eta g, theta + v'; momentum:MU, default 0.9",
+    .help = "v' = mu v - eta g, theta + v'",
     .source = "thesis Table 2.3, momentum",
     .n_state = 1,
     .keys = momentum_keys,
@@ -71,7 +71,7 @@ static const drove_rule_ops rule_momentum = {
 
 static const drove_rule_ops rule_nesterov = {
     .name = "nesterov",
-    .help = "momentum with the gradient taken at theta + mu v; nesterov:MU, default 0.9",
+    .help = "momentum with the gradient taken at theta + mu v",
     .source = "thesis Table 2.3, Nesterov momentum",
     .n_state = 1,
     .lookahead = true,
@@ -95,7 +95,7 @@ static void apply_adagrad(const drove_rule *rule, const drovek_table *k, const d
 
 static const drove_rule_ops rule_adagrad = {
     .name = "adagrad",
-    .help = "step over sqrt(sum of g^2) + epsilon, outside the root; adagrad?epsilon=1e-8",
+    .help = "step over sqrt(sum of g^2) + epsilon, outside the root",
     .source = "thesis Table 2.3, AdaGrad",
     .n_state = 1,
     .zero_is_noop = true,
@@ -120,8 +120,7 @@ static void apply_rmsprop(const drove_rule *rule, const drovek_table *k, const d
 
 static const drove_rule_ops rule_rmsprop = {
     .name = "rmsprop",
-    .help = "step over sqrt(running mean of g^2) + epsilon, outside the root; "
-            "rmsprop:BETA?epsilon=1e-8, default 0.9",
+    .help = "step over sqrt(running mean of g^2) + epsilon, outside the root",
     .source = "thesis Table 2.3, RMSProp",
     .n_state = 1,
     .keys = rmsprop_keys,
@@ -152,8 +151,7 @@ static void apply_adam(const drove_rule *rule, const drovek_table *k, const drov
 
 static const drove_rule_ops rule_adam = {
     .name = "adam",
-    .help = "corrected running means of g and g^2, epsilon outside the root; "
-            "adam?beta1=0.9&beta2=0.999&epsilon=1e-8",
+    .help = "corrected running means of g and g^2, epsilon outside the root",
     .source = "thesis Table 2.3, Adam",
     .n_state = 2,
     .keys = adam_keys,

@@ -42,7 +42,7 @@ static double factor_step(const drove_schedule *schedule, const drove_progress_p
 
 static const drove_schedule_ops schedule_step = {
     .name = "step",
-    .help = "times FACTOR after every EPOCHS epochs; step:FACTOR,EPOCHS",
+    .help = "times FACTOR after every EPOCHS epochs",
     .source = "thesis Table 2.3, adaptive learning rate",
     .keys = step_keys,
     .factor = factor_step,
@@ -62,7 +62,7 @@ static double factor_exponential(const drove_schedule *schedule, const drove_pro
 
 static const drove_schedule_ops schedule_exponential = {
     .name = "exponential",
-    .help = "times FACTOR per epoch, applied at every batch; exponential:FACTOR",
+    .help = "times FACTOR per epoch, applied at every batch",
     .source = "thesis Table 2.3, adaptive learning rate",
     .keys = exponential_keys,
     .factor = factor_exponential,
@@ -83,7 +83,7 @@ static double factor_inverse(const drove_schedule *schedule, const drove_progres
 
 static const drove_schedule_ops schedule_inverse = {
     .name = "inverse",
-    .help = "1 / (1 + K epoch); inverse:K",
+    .help = "1 / (1 + K epoch)",
     .source = "thesis Table 2.3, adaptive learning rate",
     .keys = inverse_keys,
     .factor = factor_inverse,
@@ -116,8 +116,7 @@ static double factor_cosine(const drove_schedule *schedule, const drove_progress
 
 static const drove_schedule_ops schedule_cosine = {
     .name = "cosine",
-    .help = "half a cosine wave from 1 down to the floor, then the floor; "
-            "cosine:EPOCHS?floor=0",
+    .help = "half a cosine wave from 1 down to the floor, then the floor",
     .source = "Loshchilov, Hutter, ICLR 2017, without restarts",
     .keys = ramp_keys,
     .factor = factor_cosine,
@@ -130,7 +129,7 @@ static double factor_linear(const drove_schedule *schedule, const drove_progress
 
 static const drove_schedule_ops schedule_linear = {
     .name = "linear",
-    .help = "a straight line from 1 down to the floor, then the floor; linear:EPOCHS?floor=0",
+    .help = "a straight line from 1 down to the floor, then the floor",
     .source = "thesis Table 2.3, adaptive learning rate",
     .keys = ramp_keys,
     .factor = factor_linear,
@@ -143,7 +142,7 @@ static double factor_warmup(const drove_schedule *schedule, const drove_progress
 
 static const drove_schedule_ops schedule_warmup = {
     .name = "warmup",
-    .help = "a straight line from the floor up to 1, then 1; warmup:EPOCHS?floor=0",
+    .help = "a straight line from the floor up to 1, then 1",
     .source = "Goyal et al., 2017, gradual warm-up",
     .keys = ramp_keys,
     .factor = factor_warmup,
@@ -165,7 +164,7 @@ static const drove_spec_key plateau_keys[] = {
 const drove_schedule_ops drove__schedule_plateau = {
     .name = "plateau",
     .help = "times FACTOR, from the best parameters, when the validation (else training) loss has "
-            "not fallen for so many evaluations; plateau:FACTOR?patience=4&cuts=3, default 0.2",
+            "not fallen for so many evaluations",
     .source = "Krizhevsky, Sutskever, Hinton, NIPS 2012, section 5, made automatic",
     .keys = plateau_keys,
     .factor = factor_constant,

@@ -203,8 +203,7 @@ static double factor_mindthestep(const drove_schedule *schedule, const drove_pro
 
 const drove_schedule_ops drove__schedule_mindthestep = {
     .name = "mindthestep",
-    .help = "by a model of staleness, mean factor 1; mindthestep?model=poisson&mean=M&cap=5, "
-            "model=geometric&momentum=MU, model=cmp&nu=NU; M defaults to the workers minus one",
+    .help = "by a model of staleness, mean factor 1",
     .source = "Backstrom, Papatriantafilou, Tsigas, IEEE Big Data 2019",
     .by_staleness = true,
     .keys = mindthestep_keys,

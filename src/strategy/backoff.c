@@ -50,12 +50,11 @@ static const drove_spec_key random_keys[] = {
 const drove_named drove__backoffs[] = {
     {"none", "no back-off: wait in the lock itself, or try again at once",
      "thesis Algorithms 2 and 3", NULL},
-    {"linear", "first below first_us [1], then step_us [1] more each time up to max_us [100]",
+    {"linear", "first below first_us, then step_us more each time up to max_us",
      "thesis section 3.5, Algorithm 4", linear_keys},
-    {"exponential", "first below first_us [1], then twice as long each time up to max_us [100]",
+    {"exponential", "first below first_us, then twice as long each time up to max_us",
      "thesis section 3.5, Algorithm 4", exponential_keys},
-    {"random", "each time anew, below max_us [100]", "thesis section 3.5, Algorithm 4",
-     random_keys},
+    {"random", "each time anew, below max_us", "thesis section 3.5, Algorithm 4", random_keys},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -25,7 +25,7 @@ typedef struct settings {
 static const char *const modes[] = {[SHARED] = "", [COPY] = "copy", [LIVE] = "live", NULL};
 static const drove_spec_key keys[] = {
     {"MODE", "", DROVE_AS_WORD(settings, mode, modes), .is_argument = true,
-     .help = "read a copy, or write each product as it is computed"},
+     .help = "read a copy, or write each product as it is computed (sgd)"},
     DROVE_SPEC_END,
 };
 
@@ -142,8 +142,7 @@ static const drove_sync_live_ops live = {.begin = live_begin,
 
 const drove_sync_ops drove__sync_hogwild = {
     .name = "hogwild",
-    .help = "no protection: reads the shared vector in place; :copy copies it for each step; "
-            ":live writes while computing (sgd)",
+    .help = "no protection: all read and write the shared vector in place",
     .source = "Niu et al., NIPS 2011; thesis section 3.1",
     .promises = DROVE_SYNC_LOCK_FREE | DROVE_SYNC_SEQUENTIAL,
     .needs = DROVE_SYNC_TYPED | DROVE_SYNC_RACY,

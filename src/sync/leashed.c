@@ -369,8 +369,7 @@ static const drove_sync_replay_ops replay = {.retry = retry};
 
 const drove_sync_ops drove__sync_leashed = {
     .name = "leashed",
-    .help =
-        "lock-free, consistent; leashed:T gives up after T retries, leashed:inf (default) never",
+    .help = "lock-free, consistent: each update is a new vector, swapped in as a whole",
     .source = "Backstrom et al., IPDPS 2021; thesis Algorithm 3",
     .promises = DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_LOCK_FREE |
                 DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,

@@ -425,8 +425,7 @@ static const drove_sync_live_ops live = {.begin = live_begin,
 
 const drove_sync_ops drove__sync_replicas = {
     .name = "replicas",
-    .help = "a copy for each core, or :node, that meet every ?period=N steps; ?merge=mean "
-            "(default; N 256) or sum (N 16)",
+    .help = "a copy for each core or NUMA node, that meet every so many steps",
     .source = "Zhang, Re, VLDB 2014; Zhang et al., ICDM 2016",
     .promises =
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_LOCK_FREE | DROVE_SYNC_ORDERED | DROVE_SYNC_SEQUENTIAL,

@@ -64,7 +64,7 @@ static const drove_sync_places places = {
 
 const drove_sync_ops drove__sync_rwlock = {
     .name = "rwlock",
-    .help = "asynchronous SGD under a POSIX read-write lock; ?prefer=readers (default) or writers",
+    .help = "asynchronous SGD under a POSIX read-write lock",
     .source = "thesis Algorithm 2, with a rw-lock",
     .promises =
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,

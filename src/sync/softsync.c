@@ -220,7 +220,7 @@ static const char *const variants[] = {"softsync:1", "softsync:2", "softsync:4",
 
 const drove_sync_ops drove__sync_softsync = {
     .name = "softsync",
-    .help = "n-softsync, softsync:N: an update is the mean of N [2] contributions",
+    .help = "n-softsync: an update is the mean of N contributions",
     .source = "Zhang et al., IJCAI 2016; thesis section 2.2.2",
     .promises =
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,

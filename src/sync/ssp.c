@@ -203,7 +203,7 @@ static const char *const variants[] = {"ssp:0", "ssp:1", "ssp:4", NULL};
 
 const drove_sync_ops drove__sync_ssp = {
     .name = "ssp",
-    .help = "stale-synchronous, ssp:S: nobody more than S [3] steps ahead of the slowest",
+    .help = "stale-synchronous: nobody more than S steps ahead of the slowest",
     .source = "thesis section 2.2.2",
     .promises =
         DROVE_SYNC_SNAPSHOT | DROVE_SYNC_NO_LOSS | DROVE_SYNC_SEQUENTIAL | DROVE_SYNC_ORDERED,

@@ -19,6 +19,12 @@ holds list name help source
 for kind in $("$DROVE" list | awk '$1 != "combinations" { print $1 }'); do
     run_for 0 list "$kind" --json
     holds list name help source
+    # keys have a help of their own (drove list KIND:NAME), which that of the row does not repeat
+    python3 -c '
+import json, re
+for row in json.load(open("out.txt")):
+    told = [key["name"] for key in row.get("keys", []) if re.search(r"[?&, ]%s=" % re.escape(key["name"]), row["help"])]
+    assert not told, (row["name"], told)'
 done
 run_for 0 info --json
 holds dict version processor n_cores isa gemm_source engines workers

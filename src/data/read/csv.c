@@ -414,7 +414,7 @@ static drove_status write_csv(const drove_data *data, const drove_spec *to)
 
 const drove_format_ops drove__format_csv = {
     .name = "csv",
-    .help = "text table; ?label=last|first|none|N|NAME, ?sep=, ?header=yes|no; dense",
+    .help = "text table of numbers; dense",
     .source = "RFC 4180",
     .arguments = "FILE",
     .least_args = 1,

@@ -471,8 +471,7 @@ static bool finds_test(const drove_spec *spec)
 
 const drove_format_ops drove__format_images = {
     .name = "images",
-    .help = "a folder of PNG and JPEG images, a folder for each class; ?size=HxW, "
-            "channels=1|3, mean=, std=, order=text",
+    .help = "a folder of PNG and JPEG images, a folder for each class",
     .source = "ISO/IEC 15948, ITU-T T.81",
     .arguments = "DIR",
     .least_args = 1,

@@ -181,7 +181,7 @@ static bool finds_test(const drove_spec *spec)
 
 const drove_format_ops drove__format_npz = {
     .name = "npz",
-    .help = "a NumPy archive; ?x=NAME&y=NAME, or x_train, y_train ... by default; bytes stay bytes",
+    .help = "a NumPy archive: x and y, x_train, y_train ..., or members by name; bytes stay bytes",
     .source = "NumPy Enhancement Proposal 1; PKWARE APPNOTE",
     .arguments = "FILE",
     .least_args = 1,

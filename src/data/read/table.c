@@ -561,8 +561,7 @@ static drove_status read_like(const drove_spec *spec, const drove_storage *like,
 
 const drove_format_ops drove__format_table = {
     .name = "table",
-    .help = "table of numbers, categories, dates and missing cells; ?label=, weights=, ignore=, "
-            "columns=, types=, encoding=, comment=, skip_lines=, escape=; a path alone means it",
+    .help = "table of numbers, categories, dates and missing cells, as text; a path alone means it",
     .source = "RFC 4180",
     .arguments = "FILE",
     .least_args = 1,

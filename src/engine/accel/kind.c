@@ -219,8 +219,8 @@ static const drove_spec_key cuda_keys[] = {
 
 const drove_device_kind drove__device_kind_opencl = {
     .name = "opencl",
-    .help = "a device of an OpenCL driver: opencl:DEVICE; opencl:DEVICE.PART?parts=N is one of N "
-            "equal parts of it [N: its compute units]",
+    .help = "a device of an OpenCL driver, opencl:DEVICE, or one of the equal parts of it, "
+            "opencl:DEVICE.PART",
     .source = "OpenCL 1.2; CLBlast",
     .keys = opencl_keys,
     .count = count,
@@ -231,8 +231,7 @@ const drove_device_kind drove__device_kind_opencl = {
 
 const drove_device_kind drove__device_kind_cuda = {
     .name = "cuda",
-    .help = "a GPU of NVIDIA: cuda:DEVICE; ?tf32=yes rounds the factors of products to TF32, for "
-            "its tensor cores",
+    .help = "a GPU of NVIDIA, cuda:DEVICE",
     .source = "CUDA; cuBLAS; cuDNN",
     .keys = cuda_keys,
     .count = count,

@@ -337,8 +337,7 @@ const drove_engine_ops drove__engine_fake = {
 
 const drove_device_kind drove__device_kind_fake = {
     .name = "fake",
-    .help = "fake:?speed=250 sleeps: speed (thousand examples/s), delay_us, memory, fail_after, "
-            "hang_after (batches), jitter, seed, compute=yes|no, deaf=no|yes",
+    .help = "a device that sleeps, fails and hangs as it is told",
     .source = "drove",
     .keys = drove__fake_keys,
     .count = count_fake,

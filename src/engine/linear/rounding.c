@@ -77,7 +77,7 @@ static const drove_spec_key shared_keys[] = {
 
 static const drove_rounding_ops shared = {
     .name = "shared",
-    .help = "unbiased, ?bits=512 fresh bits every ?period=1 AXPYs, shared by all their writes",
+    .help = "unbiased, fresh bits every so many AXPYs, shared by all their writes",
     .source = "De Sa et al., ISCA 2017, section 5.2",
     .keys = shared_keys,
     .is_unbiased = true,
