@@ -51,18 +51,6 @@ void drove__alive_check(const void *handle, const char *kind, const char *functi
     if (handle != NULL && find(handle) != NULL) fail(handle, kind, function);
 }
 
-/* A place that is free, or that of the oldest handle whose memory nobody uses; NULL: there is none,
- * and the handle goes unnoticed.  The caller holds the lock. */
-static ended *find_place(void)
-{
-    for (size_t i = 0; i < DROVE_ALIVE_KEPT; i++) {
-        ended *place = &kept[next];
-        next = (next + 1) % DROVE_ALIVE_KEPT;
-        if (atomic_load(&place->handle) == NULL || place->release != NULL) return place;
-    }
-    return NULL;
-}
-
 void drove__alive_end(const void *handle, const char *kind, const char *function)
 {
     void *old = NULL;
@@ -70,7 +58,14 @@ void drove__alive_end(const void *handle, const char *kind, const char *function
     if (handle == NULL) return;
     pthread_mutex_lock(&lock);
     const bool is_second = find(handle) != NULL;
-    ended *place = is_second ? NULL : find_place();
+    /* A place that is free, or that of the oldest handle whose memory nobody uses; NULL: there is
+     * none, and the handle goes unnoticed. */
+    ended *place = NULL;
+    for (size_t i = 0; i < DROVE_ALIVE_KEPT && !is_second && place == NULL; i++) {
+        ended *p = &kept[next];
+        next = (next + 1) % DROVE_ALIVE_KEPT;
+        if (atomic_load(&p->handle) == NULL || p->release != NULL) place = p;
+    }
     if (place != NULL) {
         old = (void *)(uintptr_t)atomic_load(&place->handle);
         release = place->release;

@@ -293,18 +293,6 @@ static drove_status detect_compression(drove_reader *r)
     return unpack != NULL ? start_unpacking(r, unpack) : DROVE_OK;
 }
 
-static drove_status open_file(drove_reader *r)
-{
-    struct stat about;
-    r->fd =
-        r->is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(r->path, O_RDONLY | O_CLOEXEC);
-    if (r->fd < 0) return fail_to_open(r->path, errno);
-    if (fstat(r->fd, &about) != 0) return fail_to_open(r->path, errno);
-    if (S_ISDIR(about.st_mode)) return fail_to_open(r->path, EISDIR);
-    r->most_bytes = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : UINT64_MAX;
-    return detect_compression(r);
-}
-
 drove_status drove__reader_open(const char *path, drove_reader **out)
 {
     *out = NULL;
@@ -316,19 +304,32 @@ drove_status drove__reader_open(const char *path, drove_reader **out)
     r->content = malloc(BUFFER_BYTES + 1);
     r->memory = drove__memfile_find(path);
     drove_status status;
-    if (r->path == NULL || r->content == NULL) status = drove__fail_nomem(path, BUFFER_BYTES);
-    else if (r->memory == NULL) status = open_file(r);
-    else {
+    struct stat about;
+    if (r->path == NULL || r->content == NULL) {
+        status = drove__fail_nomem(path, BUFFER_BYTES);
+        goto fail;
+    }
+    if (r->memory != NULL) {
         r->piece = r->memory->n_bytes > 0 ? r->memory->bytes : "";
         r->piece_left = r->most_bytes = r->memory->n_bytes;
-        status = detect_compression(r);
+    } else {
+        r->fd = r->is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                            : open(r->path, O_RDONLY | O_CLOEXEC);
+        const int error = r->fd < 0 || fstat(r->fd, &about) != 0 ? errno
+                          : S_ISDIR(about.st_mode)               ? EISDIR
+                                                                 : 0;
+        if (error != 0) {
+            status = fail_to_open(r->path, error);
+            goto fail;
+        }
+        r->most_bytes = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : UINT64_MAX;
     }
-    if (status != DROVE_OK) {
-        drove__reader_close(r);
-        return status;
-    }
+    if ((status = detect_compression(r)) != DROVE_OK) goto fail;
     *out = r;
     return DROVE_OK;
+fail:
+    drove__reader_close(r);
+    return status;
 }
 
 drove_status drove__reader_open_piece(const char *path, const drove_piece *piece,

@@ -38,22 +38,15 @@ void drove__named_print(const drove_named_object *object, char into[DROVE_NAMED_
     snprintf(into, DROVE_NAMED_SIZE, DROVE_NAMED_WORD ":%llu", (unsigned long long)object->number);
 }
 
-/* 0: no number. */
-static uint64_t number_of(const char *text)
+drove_named_object *drove__named_find(const char *text, const char *kind)
 {
     static const char word[] = DROVE_NAMED_WORD ":";
     const size_t n = sizeof word - 1;
     char *end;
     if (strncmp(text, word, n) == 0) text += n;
-    if (!isdigit((unsigned char)*text)) return 0;
-    const unsigned long long number = strtoull(text, &end, 10);
-    return *end == '\0' || *end == '.' ? number : 0;
-}
-
-drove_named_object *drove__named_find(const char *text, const char *kind)
-{
-    const uint64_t number = number_of(text);
-    if (number == 0) return NULL;
+    if (!isdigit((unsigned char)*text)) return NULL;
+    const uint64_t number = strtoull(text, &end, 10);
+    if (number == 0 || (*end != '\0' && *end != '.')) return NULL;
     pthread_mutex_lock(&lock);
     drove_named_object *found = first;
     while (found != NULL && (found->number != number || found->kind != kind)) found = found->next;

@@ -49,8 +49,13 @@ drove_status drove__sums_add(json_t *header, const char *path, const drove_tenso
     return is_whole ? DROVE_OK : drove__fail_nomem(path, 0);
 }
 
-static drove_status check_header(json_t *header, json_t *pairs, const char *path)
+drove_status drove__sums_take(json_t *header, const char *path, json_t **sums)
 {
+    json_t *pairs = json_object_get(header, DROVE_METADATA_NAME);
+    *sums = NULL;
+    if (json_object_get(pairs, tensors_key) == NULL && json_object_get(pairs, header_key) == NULL)
+        return DROVE_OK;
+    /* the header's own */
     char expected[DROVE_CHECKSUM_TEXT_SIZE], found[DROVE_CHECKSUM_TEXT_SIZE];
     const char *said = json_string_value(json_object_get(pairs, header_key));
     if (said == NULL || strlen(said) >= sizeof expected)
@@ -60,19 +65,12 @@ static drove_status check_header(json_t *header, json_t *pairs, const char *path
     strcpy(expected, said);
     (void)json_object_del(pairs, header_key);
     DROVE_TRY(sum_header(header, path, found));
-    if (strcmp(expected, found) == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_DATA,
-                       "%s: header: expected checksum %.16s, found %s: the file is damaged", path,
-                       expected, found);
-}
+    if (strcmp(expected, found) != 0)
+        return drove__fail(DROVE_E_DATA,
+                           "%s: header: expected checksum %.16s, found %s: the file is damaged",
+                           path, expected, found);
 
-drove_status drove__sums_take(json_t *header, const char *path, json_t **sums)
-{
-    json_t *pairs = json_object_get(header, DROVE_METADATA_NAME);
-    *sums = NULL;
-    if (json_object_get(pairs, tensors_key) == NULL && json_object_get(pairs, header_key) == NULL)
-        return DROVE_OK;
-    DROVE_TRY(check_header(header, pairs, path));
+    /* those of the tensors */
     const char *text = json_string_value(json_object_get(pairs, tensors_key));
     json_error_t error;
     drove_status status =

@@ -164,7 +164,7 @@ static drove_status check_plan(const drove_config *c, const drove_plan *plan)
     DROVE_TRY(drove__optim_create(&opt, &optim));
     /* The row that the spec names reads it; one in its place over ranks has none of its own. */
     const drove_sync_ops *named;
-    drove_spec spec;
+    drove_spec spec = {0};
     drove_status status = drove__spec_parse(plan->spec, &spec);
     if (status != DROVE_OK) goto fail;
     drove_sync_options sync = {.spec = &spec,
@@ -174,13 +174,14 @@ static drove_status check_plan(const drove_config *c, const drove_plan *plan)
                                .seed = 1};
     drove__exchange_options(c, &sync);
     status = drove__plan_strategy(&drove__plan_registry, spec.name, &named);
-    if (status == DROVE_OK) status = try_row(named, &sync);
-    sync.spec = NULL;
-    if (status == DROVE_OK && named != plan->ops) status = try_row(plan->ops, &sync);
-    if (status == DROVE_OK && named == plan->ops) sync.spec = &spec;
-    if (status == DROVE_OK) status = check_global_batch(c, plan, &sync);
-    drove__spec_fini(&spec);
+    if (status != DROVE_OK || (status = try_row(named, &sync)) != DROVE_OK) goto fail;
+    if (named != plan->ops) {
+        sync.spec = NULL;
+        if ((status = try_row(plan->ops, &sync)) != DROVE_OK) goto fail;
+    }
+    status = check_global_batch(c, plan, &sync);
 fail:
+    drove__spec_fini(&spec);
     drove__optim_destroy(optim);
     return status;
 }

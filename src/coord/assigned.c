@@ -362,38 +362,33 @@ static bool silence(group *g)
     return true;
 }
 
-/* true: parked. */
-static bool carry_out(drove_source *s, const drove_coord_action *action)
-{
-    assigned *a = s->impl;
-    const letter execute = {.verb = LETTER_EXECUTE, .action = *action};
-    switch (action->verb) {
-    case DROVE_COORD_EXECUTE:
-        drove__queue_put(a->group[action->worker].inbox, &execute);
-        return false;
-    case DROVE_COORD_RETIRE:
-        a->last_lost = action->worker;
-        a->group[action->worker].is_retired = true;
-        if (!action->is_silent || !silence(&a->group[action->worker])) return false;
-        for (unsigned i = 0; i < s->n_workers; i++)
-            if (a->member[i].group == &a->group[action->worker]) s->silence(s->context, i);
-        return false;
-    case DROVE_COORD_DESERTED: atomic_store(&a->deserted, 1); break;
-    case DROVE_COORD_PARKED: break;
-    }
-    const letter parking = {.verb = LETTER_PARK};
-    for (unsigned i = 0; i < a->all.n; i++)
-        if (is_working(&a->group[i])) drove__queue_put(a->group[i].inbox, &parking);
-    return true;
-}
-
 static bool handle(drove_source *s, const drove_coord_message *message)
 {
     assigned *a = s->impl;
     size_t n;
     bool parked = false;
     drove__coord_handle(a->all.coord, message, drove__clock_now(s->clock), a->all.action, &n);
-    for (size_t i = 0; i < n; i++) parked |= carry_out(s, &a->all.action[i]);
+    for (size_t i = 0; i < n; i++) {
+        const drove_coord_action *action = &a->all.action[i];
+        const letter execute = {.verb = LETTER_EXECUTE, .action = *action};
+        group *g = &a->group[action->worker];
+        switch (action->verb) {
+        case DROVE_COORD_EXECUTE: drove__queue_put(g->inbox, &execute); continue;
+        case DROVE_COORD_RETIRE:
+            a->last_lost = action->worker;
+            g->is_retired = true;
+            if (!action->is_silent || !silence(g)) continue;
+            for (unsigned w = 0; w < s->n_workers; w++)
+                if (a->member[w].group == g) s->silence(s->context, w);
+            continue;
+        case DROVE_COORD_DESERTED: atomic_store(&a->deserted, 1); break;
+        case DROVE_COORD_PARKED: break;
+        }
+        const letter parking = {.verb = LETTER_PARK};
+        for (unsigned k = 0; k < a->all.n; k++)
+            if (is_working(&a->group[k])) drove__queue_put(a->group[k].inbox, &parking);
+        parked = true;
+    }
     return parked;
 }
 

@@ -53,38 +53,38 @@ const drove_feature_ops *const drove__feature_maps[] = {&rff, NULL};
 
 /* ---- specs ---- */
 
-static drove_status read_spec(const drove_spec *spec, drove_features_options *out)
+drove_status drove__features_parse(const char *text, drove_features_options *out)
 {
+    drove_spec spec;
     drove_features_options opt = {0};
     drove_features_keys set = {.seed = UINT64_MAX};
     const char *names[DROVE_COUNT(drove__feature_maps)];
     size_t n = 0;
+    *out = opt;
+    if (*text == '\0') return DROVE_OK;
+    DROVE_TRY(drove__spec_parse(text, &spec));
+    drove_status status;
     for (; opt.ops == NULL && drove__feature_maps[n] != NULL; n++) {
         names[n] = drove__feature_maps[n]->name;
-        if (strcmp(names[n], spec->name) == 0) opt.ops = drove__feature_maps[n];
+        if (strcmp(names[n], spec.name) == 0) opt.ops = drove__feature_maps[n];
     }
-    if (opt.ops == NULL) return drove__fail_unknown("feature map", spec->name, names, n);
-    DROVE_TRY(drove__spec_accept(spec, opt.ops->keys));
-    if (spec->n_args == 0) {
-        return drove__fail(DROVE_E_ARG, "%s: expected the number of features, as in %s:4096",
-                           spec->name, spec->name);
+    if (opt.ops == NULL) {
+        status = drove__fail_unknown("feature map", spec.name, names, n);
+        goto fail;
     }
-    DROVE_TRY(drove__spec_take(spec, opt.ops->keys, &set));
+    if ((status = drove__spec_accept(&spec, opt.ops->keys)) != DROVE_OK) goto fail;
+    if (spec.n_args == 0) {
+        status = drove__fail(DROVE_E_ARG, "%s: expected the number of features, as in %s:4096",
+                             spec.name, spec.name);
+        goto fail;
+    }
+    if ((status = drove__spec_take(&spec, opt.ops->keys, &set)) != DROVE_OK) goto fail;
     opt.n_out = (size_t)set.n_out;
     opt.gamma = set.gamma;
     opt.has_seed = set.seed != UINT64_MAX;
     if (opt.has_seed) opt.seed = set.seed;
     *out = opt;
-    return DROVE_OK;
-}
-
-drove_status drove__features_parse(const char *text, drove_features_options *out)
-{
-    drove_spec spec;
-    *out = (drove_features_options){0};
-    if (*text == '\0') return DROVE_OK;
-    DROVE_TRY(drove__spec_parse(text, &spec));
-    drove_status status = read_spec(&spec, out);
+fail:
     drove__spec_fini(&spec);
     return status;
 }

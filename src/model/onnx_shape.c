@@ -475,20 +475,6 @@ drove_status drove__onnx_read_unsqueeze(drove_onnx_reader *r, const drove_onnx_n
     return drove__onnx_alias(r, n, &to);
 }
 
-/* [N][c][h][w] as [N][h][w][c]: in this order a flatten layer numbers an image. */
-static drove_status put_channels_last(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    const drove_onnx_value *x = &n->input[0];
-    const size_t side[4] = {0, x->side[2], x->side[3], x->side[1]};
-    drove_onnx_value flat, to;
-    drove_node *node;
-    DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_flatten, NULL, x, &flat, &node));
-    flat.rank = 2;
-    flat.side[1] = drove__onnx_each(x);
-    DROVE_TRY(drove__onnx_reshape(r, n, &flat, 4, side, &to));
-    return drove__onnx_alias(r, n, &to);
-}
-
 /* Of a constant matrix; of a blob whose order it keeps, or whose channels it puts last. */
 drove_status drove__onnx_read_transpose(drove_onnx_reader *r, const drove_onnx_node *n)
 {
@@ -517,8 +503,17 @@ drove_status drove__onnx_read_transpose(drove_onnx_reader *r, const drove_onnx_n
         seen |= (size_t)1 << perm[i];
         side[i] = x->side[perm[i]];
     }
-    if (!keeps && x->rank == 4 && perm[0] == 0 && perm[1] == 2 && perm[2] == 3 && perm[3] == 1)
-        return put_channels_last(r, n);
+    /* [N][c][h][w] as [N][h][w][c]: in this order a flatten layer numbers an image */
+    if (!keeps && x->rank == 4 && perm[0] == 0 && perm[1] == 2 && perm[2] == 3 && perm[3] == 1) {
+        const size_t last_side[4] = {0, x->side[2], x->side[3], x->side[1]};
+        drove_onnx_value flat;
+        drove_node *node;
+        DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_flatten, NULL, x, &flat, &node));
+        flat.rank = 2;
+        flat.side[1] = drove__onnx_each(x);
+        DROVE_TRY(drove__onnx_reshape(r, n, &flat, 4, last_side, &to));
+        return drove__onnx_alias(r, n, &to);
+    }
     if (!keeps)
         return drove__onnx_fail(r, n,
                                 "expected images with channels first, and no other order within "

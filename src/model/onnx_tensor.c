@@ -235,13 +235,15 @@ drove_status drove__onnx_floats_of(const drove_onnx_reader *r, const drove_onnx_
     const size_t size = types[row].size;
     float *values = malloc(count * sizeof *values);
     unsigned char *raw = malloc(count * size);
-    drove_status status = DROVE_OK;
-    if (values == NULL || raw == NULL)
+    drove_status status;
+    if (values == NULL || raw == NULL) {
         status = drove__fail_nomem("parameters", count * (sizeof *values + size));
-    if (status == DROVE_OK) status = read_raw(r, n, t, count * size, raw, &is_raw);
-    if (status == DROVE_OK && !is_raw)
-        status = check_listed(r, n, t, count, n_listed(t, types[row].list));
-    for (size_t i = 0; status == DROVE_OK && i < count; i++) {
+        goto fail;
+    }
+    if ((status = read_raw(r, n, t, count * size, raw, &is_raw)) != DROVE_OK) goto fail;
+    if (!is_raw) status = check_listed(r, n, t, count, n_listed(t, types[row].list));
+    if (status != DROVE_OK) goto fail;
+    for (size_t i = 0; i < count; i++) {
         const listed from = types[row].list;
         values[i] = (float)(is_raw            ? raw_number(raw + i * size, type)
                             : from == FLOATS  ? (double)t->float_data[i]
@@ -250,8 +252,11 @@ drove_status drove__onnx_floats_of(const drove_onnx_reader *r, const drove_onnx_
                                               : listed_number(t->int32_data[i], type));
     }
     free(raw);
-    if (status == DROVE_OK) *out = values;
-    else free(values);
+    *out = values;
+    return DROVE_OK;
+fail:
+    free(raw);
+    free(values);
     return status;
 }
 

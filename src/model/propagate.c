@@ -70,23 +70,6 @@ static drove_call make_call(const drove_model *model, const drovek_table *k, con
     };
 }
 
-/* Converts this part's rows of the bottoms to the layer's working format. */
-static bool convert_bottoms(const drove_call *c)
-{
-    bool any = false;
-    for (unsigned i = 0; i < c->layer->n_bottoms; i++) {
-        uint32_t blob = c->layer->bottom[i];
-        if (c->bottom[i].copy == NULL) continue;
-        drove_shape s = drove__blob_shape(c->pass->model, blob);
-        size_t first = c->first_row * drove__shape_floats(s);
-        const float *from = blob == 0 ? c->input->dense : c->pass->out[blob - 1];
-        drovek_reformat(from + first, c->pass->format[blob], c->bottom[i].copy + first,
-                        c->bottom[i].format, c->last_row - c->first_row, s.c, s.h, s.w, false);
-        any = true;
-    }
-    return any;
-}
-
 /* Converts back, into the derivatives of the blobs. */
 static bool convert_deltas(const drove_call *c)
 {
@@ -113,7 +96,20 @@ void drove__model_forward_part(const drove_model *model, const drovek_table *k, 
         const drove_layer *layer = &model->layer[l];
         if (layer->trains_only && !pass->is_training) continue;
         drove_call call = make_call(model, k, theta, in, pass, l, part, bottom);
-        if (convert_bottoms(&call)) meet(part);
+        /* This part's rows of the bottoms, in the layer's working format. */
+        bool converts = false;
+        for (unsigned i = 0; i < layer->n_bottoms; i++) {
+            const uint32_t blob = layer->bottom[i];
+            if (call.bottom[i].copy == NULL) continue;
+            const drove_shape s = drove__blob_shape(model, blob);
+            const size_t first = call.first_row * drove__shape_floats(s);
+            const float *from = blob == 0 ? in->dense : pass->out[blob - 1];
+            drovek_reformat(from + first, pass->format[blob], call.bottom[i].copy + first,
+                            call.bottom[i].format, call.last_row - call.first_row, s.c, s.h, s.w,
+                            false);
+            converts = true;
+        }
+        if (converts) meet(part);
         layer->ops->forward(&call);
         meet(part);
         if (layer->ops->forward_finish != NULL) {

@@ -128,34 +128,36 @@ static drove_status write_csv(const json_t *runs, const drove_report_options *op
     size_t i;
     json_array_foreach(runs, i, run) json_object_foreach(json_object_get(run, "final"), name, value)
         drove__json_set(&t.final, name, json_true());
-    drove_status status =
-        t.varied != NULL && t.final != NULL ? DROVE_OK : drove__fail_nomem("columns", 1);
-    if (status == DROVE_OK) status = drove__writer_create(opt->csv, &writer);
-    if (status == DROVE_OK) {
-        t.stream = drove__writer_stream(writer);
-
-        fputs("run,outcome", t.stream);
-        json_object_foreach(t.varied, name, value)
-        {
-            fputs(",option.", t.stream);
-            print_text(name, t.stream);
-        }
-        fputs(",evaluation", t.stream);
-        for (size_t k = 0; k < DROVE_COUNT(measured); k++) fprintf(t.stream, ",%s", measured[k]);
-        json_object_foreach(t.final, name, value)
-        {
-            fputc(',', t.stream);
-            print_text(name, t.stream);
-        }
-        fputc('\n', t.stream);
-
-        for (i = 0; i < json_array_size(runs) && status == DROVE_OK; i++) {
-            t.run = json_array_get(runs, i);
-            status = print_run(&t, opt);
-        }
-        if (status == DROVE_OK) status = drove__writer_commit(writer);
-        else drove__writer_abort(writer);
+    drove_status status = DROVE_OK;
+    if (t.varied == NULL || t.final == NULL) {
+        status = drove__fail_nomem("columns", 1);
+        goto fail;
     }
+    if ((status = drove__writer_create(opt->csv, &writer)) != DROVE_OK) goto fail;
+    t.stream = drove__writer_stream(writer);
+
+    fputs("run,outcome", t.stream);
+    json_object_foreach(t.varied, name, value)
+    {
+        fputs(",option.", t.stream);
+        print_text(name, t.stream);
+    }
+    fputs(",evaluation", t.stream);
+    for (size_t k = 0; k < DROVE_COUNT(measured); k++) fprintf(t.stream, ",%s", measured[k]);
+    json_object_foreach(t.final, name, value)
+    {
+        fputc(',', t.stream);
+        print_text(name, t.stream);
+    }
+    fputc('\n', t.stream);
+
+    for (i = 0; i < json_array_size(runs) && status == DROVE_OK; i++) {
+        t.run = json_array_get(runs, i);
+        status = print_run(&t, opt);
+    }
+    if (status == DROVE_OK) status = drove__writer_commit(writer);
+    else drove__writer_abort(writer);
+fail:
     json_decref(t.varied);
     json_decref(t.final);
     return status;

@@ -394,16 +394,19 @@ drove_status drove_sweep_pair(const char *study, const char *folder, const char 
     json_t *all = json_object();
     *out = NULL;
     drove_status status = open_results(study, folder, figure, &s);
-    if (status == DROVE_OK) status = parse_pair(&s, pair, &side[0], &side[1]);
+    if (status != DROVE_OK) goto fail;
+    if ((status = parse_pair(&s, pair, &side[0], &side[1])) != DROVE_OK) goto fail;
     drove__json_set(&all, "figure", json_string_nocheck(figure));
-    for (size_t i = 0; status == DROVE_OK && i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         json_t *setting = json_object();
         set_setting(&setting, &s, side[i]);
         drove__json_set(&all, i == 0 ? "a" : "b", setting);
     }
-    if (status == DROVE_OK) status = compare_pair(&s, side[0], side[1], figure, &all);
-    if (status == DROVE_OK) status = make_report(all, drove__sweep_print_pair, out);
-    else json_decref(all);
+    if ((status = compare_pair(&s, side[0], side[1], figure, &all)) != DROVE_OK) goto fail;
+    status = make_report(all, drove__sweep_print_pair, out);
+    all = NULL;
+fail:
+    json_decref(all);
     drove__sweep_close(&s);
     return status;
 }

@@ -232,19 +232,6 @@ static drove_status read_limit(study_file *f)
 
 /* ---- sample ---- */
 
-static json_t *describe(const drove_dimension *d)
-{
-    json_t *list = json_array(), *range;
-    for (unsigned i = 0; i < d->n_choices; i++)
-        drove__json_add(&list, json_string_nocheck(d->choice[i]));
-    if (d->n_choices > 0) return list;
-    drove__json_add(&list, json_real(d->least));
-    drove__json_add(&list, json_real(d->most));
-    range = json_object();
-    drove__json_set(&range, d->is_log ? "log" : "uniform", list);
-    return range;
-}
-
 static drove_status read_drawn(const study_file *f, const drove_yaml_item *item, json_t **options)
 {
     const char *name;
@@ -255,7 +242,16 @@ static drove_status read_drawn(const study_file *f, const drove_yaml_item *item,
                                 DROVE_MOST_DIMENSIONS);
     drove_dimension *d = &space->dimension[space->n_dimensions++];
     DROVE_TRY(drove__dimension_read(f->yaml, name, d));
-    drove__json_set(options, name, describe(d));
+    json_t *list = json_array(), *range = NULL;
+    for (unsigned i = 0; i < d->n_choices; i++)
+        drove__json_add(&list, json_string_nocheck(d->choice[i]));
+    if (d->n_choices == 0) {
+        drove__json_add(&list, json_real(d->least));
+        drove__json_add(&list, json_real(d->most));
+        range = json_object();
+        drove__json_set(&range, d->is_log ? "log" : "uniform", list);
+    }
+    drove__json_set(options, name, d->n_choices > 0 ? list : range);
     return DROVE_OK;
 }
 

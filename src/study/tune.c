@@ -310,20 +310,22 @@ static drove_status run_rung(tuner *t, candidate *const *chosen, size_t n, unsig
     const unsigned n_folds = rung == RUNGS - 1 ? t->n_folds : 1;
     drove_trial_job *job = drove__alloc(n * n_folds, sizeof *job);
     drove_trial_end *end = drove__alloc(n * n_folds, sizeof *end);
-    drove_status status = job != NULL && end != NULL
-                              ? DROVE_OK
-                              : drove__fail_nomem("trials", n * n_folds * sizeof *job);
-    for (size_t i = 0; status == DROVE_OK && i < n * n_folds; i++)
+    drove_status status;
+    if (job == NULL || end == NULL) {
+        status = drove__fail_nomem("trials", n * n_folds * sizeof *job);
+        goto fail;
+    }
+    for (size_t i = 0; i < n * n_folds; i++)
         job[i] = (drove_trial_job){.point = &chosen[i / n_folds]->point,
                                    .number = chosen[i / n_folds]->number,
                                    .epochs = epochs,
                                    .fold = 1 + (unsigned)(i % n_folds),
                                    .n_folds = t->n_folds};
-    if (status == DROVE_OK)
-        status = drove__trials_run_all(t->bench, job, n * n_folds, t->until_ns, end);
-    for (size_t i = 0; status == DROVE_OK && i < n; i++)
-        take_scores(chosen[i], epochs, end + i * n_folds, n_folds);
-    for (size_t i = 0; status == DROVE_OK && i < n * n_folds; i++) t->is_over |= !end[i].is_done;
+    status = drove__trials_run_all(t->bench, job, n * n_folds, t->until_ns, end);
+    if (status != DROVE_OK) goto fail;
+    for (size_t i = 0; i < n; i++) take_scores(chosen[i], epochs, end + i * n_folds, n_folds);
+    for (size_t i = 0; i < n * n_folds; i++) t->is_over |= !end[i].is_done;
+fail:
     drove__free(job);
     drove__free(end);
     return status;

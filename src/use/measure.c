@@ -132,10 +132,10 @@ drove_status drove__metrics_measure(const drove_infer *on, const double *constan
     infer.prepare = NULL;
     infer.take = take;
     infer.context = &m;
-    if (metrics != NULL) status = make_tally(&m, constant);
-    if (status == DROVE_OK) status = drove__infer_run(&infer);
-    if (status == DROVE_OK && metrics != NULL) status = drove__tally_metrics(m.tally, metrics);
-    if (status == DROVE_OK && metrics != NULL) {
+    if (metrics != NULL && (status = make_tally(&m, constant)) != DROVE_OK) goto fail;
+    if ((status = drove__infer_run(&infer)) != DROVE_OK) goto fail;
+    if (metrics != NULL) {
+        if ((status = drove__tally_metrics(m.tally, metrics)) != DROVE_OK) goto fail;
         /* Errors do not depend on what was subtracted from the targets (data/origin.h); the
          * constant is one of the values themselves. */
         if (m.data->storage->y_kind == DROVE_Y_VALUE && m.data->storage->y_origin != NULL) {
@@ -153,7 +153,8 @@ drove_status drove__metrics_measure(const drove_infer *on, const double *constan
             (*metrics)->constant.accuracy *= weight / (weight + unseen);
         }
     }
-    if (status == DROVE_OK && score != NULL) *score = m.score;
+    if (score != NULL) *score = m.score;
+fail:
     drove__tally_destroy(m.tally);
     drove__free(m.mean);
     drove__free(m.y_class);

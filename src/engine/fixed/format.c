@@ -75,26 +75,6 @@ static const drove_spec_key signature_keys[] = {
     DROVE_SPEC_END,
 };
 
-static drove_status read_spec(const char *precision, const drove_spec *spec, drove_fixed *out)
-{
-    const bool is_bf16 = strcmp(spec->name, "bf16") == 0;
-    drove_status status = drove__spec_read(spec, is_bf16 ? bf16_keys : signature_keys, out);
-    if (status != DROVE_OK) return drove__fail_in(status, "--precision");
-    if (is_bf16) {
-        if (!out->in_bf16)
-            return drove__fail(DROVE_E_ARG, "--precision %s: masters: expected bf16, found \"\"",
-                               precision);
-        out->model = 16;
-        return DROVE_OK;
-    }
-    DROVE_TRY(read_terms(precision, spec->name, out->is_simulated, out));
-    if (!out->by_channel || out->model > 0) return DROVE_OK;
-    return drove__fail(DROVE_E_UNSUPPORTED,
-                       "--precision %s: expected an M term of integers, whose scales these are, "
-                       "found floats",
-                       precision);
-}
-
 drove_status drove__fixed_parse(const char *precision, drove_fixed *out)
 {
     drove_spec spec = {0};
@@ -104,8 +84,28 @@ drove_status drove__fixed_parse(const char *precision, drove_fixed *out)
                            sizeof f.text - 1, strlen(precision));
     strcpy(f.text, precision);
     drove_status status = drove__spec_parse(precision, &spec);
-    if (status == DROVE_OK) status = read_spec(precision, &spec, &f);
-    drove__spec_fini(&spec);
+    if (status != DROVE_OK) goto fail;
+    const bool is_bf16 = strcmp(spec.name, "bf16") == 0;
+    status = drove__spec_read(&spec, is_bf16 ? bf16_keys : signature_keys, &f);
+    if (status != DROVE_OK) {
+        status = drove__fail_in(status, "--precision");
+        goto fail;
+    }
+    if (is_bf16) {
+        f.model = 16;
+        if (!f.in_bf16)
+            status = drove__fail(DROVE_E_ARG, "--precision %s: masters: expected bf16, found \"\"",
+                                 precision);
+    } else {
+        status = read_terms(precision, spec.name, f.is_simulated, &f);
+        if (status == DROVE_OK && f.by_channel && f.model == 0)
+            status = drove__fail(DROVE_E_UNSUPPORTED,
+                                 "--precision %s: expected an M term of integers, whose scales "
+                                 "these are, found floats",
+                                 precision);
+    }
     if (status == DROVE_OK) *out = f;
+fail:
+    drove__spec_fini(&spec);
     return status;
 }

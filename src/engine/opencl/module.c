@@ -192,39 +192,37 @@ static drove_status split(drove_accel *a, const drove_accel_choice *choice)
     return read_facts(a->device, &a->facts);
 }
 
-static drove_status set_up(drove_accel *a, const drove_accel_choice *choice)
-{
-    cl_int error;
-    cl_device_type type = 0;
-    drove_status status = take_device(choice->device, &a->device);
-    if (status == DROVE_OK) status = read_facts(a->device, &a->facts);
-    if (status == DROVE_OK && choice->n_sub_devices > 0) status = split(a, choice);
-    if (status != DROVE_OK) return status;
-    error = clGetDeviceInfo(a->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
-    if (error != CL_SUCCESS) return drove_cl_check(a, error, "clGetDeviceInfo");
-    a->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
-    /* On processors the product of this folder is several times faster. */
-    const char *wish = getenv("DROVE_OPENCL_GEMM");
-    a->has_clblast = wish != NULL ? strcmp(wish, "clblast") == 0 : !a->is_cpu;
-    a->context = clCreateContext(NULL, 1, &a->device, NULL, NULL, &error);
-    if (error != CL_SUCCESS) return drove_cl_check(a, error, "clCreateContext");
-    a->queue = clCreateCommandQueue(a->context, a->device, 0, &error);
-    if (error != CL_SUCCESS) return drove_cl_check(a, error, "clCreateCommandQueue");
-    return drove_cl_program(a);
-}
-
 static drove_status open_device(const drove_accel_choice *choice, drove_accel **out)
 {
     drove_accel *a = calloc(1, sizeof *a);
     if (a == NULL) return drove_cl_host->fail(DROVE_E_NOMEM, "an OpenCL device: no memory");
     pthread_mutex_init(&a->lock, NULL);
-    drove_status status = set_up(a, choice);
-    if (status != DROVE_OK) {
-        close_device(a);
-        return status;
-    }
+    const char *call = "clGetDeviceInfo";
+    cl_int error = CL_SUCCESS;
+    cl_device_type type = 0;
+    drove_status status;
+    if ((status = take_device(choice->device, &a->device)) != DROVE_OK) goto fail;
+    if ((status = read_facts(a->device, &a->facts)) != DROVE_OK) goto fail;
+    if (choice->n_sub_devices > 0 && (status = split(a, choice)) != DROVE_OK) goto fail;
+    error = clGetDeviceInfo(a->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    if (error != CL_SUCCESS) goto fail;
+    a->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+    /* On processors the product of this folder is several times faster. */
+    const char *wish = getenv("DROVE_OPENCL_GEMM");
+    a->has_clblast = wish != NULL ? strcmp(wish, "clblast") == 0 : !a->is_cpu;
+    call = "clCreateContext";
+    a->context = clCreateContext(NULL, 1, &a->device, NULL, NULL, &error);
+    if (error != CL_SUCCESS) goto fail;
+    call = "clCreateCommandQueue";
+    a->queue = clCreateCommandQueue(a->context, a->device, 0, &error);
+    if (error != CL_SUCCESS) goto fail;
+    if ((status = drove_cl_program(a)) != DROVE_OK) goto fail;
     *out = a;
     return DROVE_OK;
+fail:
+    if (error != CL_SUCCESS) status = drove_cl_check(a, error, call);
+    close_device(a);
+    return status;
 }
 
 static void facts_of(const drove_accel *a, drove_accel_facts *out)

@@ -102,24 +102,27 @@ static drove_status add_setting(const drove_figure *f, const drove_page_settings
     curve *c = drove__alloc(n_runs, sizeof *c);
     if (c == NULL) return drove__fail_nomem("curves", n_runs * sizeof *c);
     drove_status status = DROVE_OK;
-    for (size_t r = 0; r < n_runs && status == DROVE_OK; r++) {
+    for (size_t r = 0; r < n_runs; r++) {
         status = load(f, drove__settings_run(s, setting, r), &c[n]);
-        if (status == DROVE_OK && c[n].n > 0) n++;
-        else {
-            drove__free(c[n].x);
-            drove__free(c[n].y);
-            c[n] = (curve){0};
+        if (status == DROVE_OK && c[n].n > 0) {
+            n++;
+            continue;
         }
+        drove__free(c[n].x);
+        drove__free(c[n].y);
+        c[n] = (curve){0};
+        if (status != DROVE_OK) goto fail;
     }
     drove__setting_label(s, setting, name, sizeof name);
-    if (status == DROVE_OK && n == 1) {
+    if (n == 1) {
         size_t first = 0;
         while (is_log && first < c->n && c->x[first] <= 0.0) first++;
         drove__plot_add_points(plot, name, c->x + first, c->y + first, c->n - first);
         drove_series *line = plot->is_cut ? NULL : &plot->series[plot->n_series - 1];
         for (size_t i = 0; line != NULL && i < line->n; i++) line->y[i] = blank(line->y[i]);
     }
-    if (status == DROVE_OK && n > 1) status = merge(c, n, is_log, name, plot);
+    if (n > 1) status = merge(c, n, is_log, name, plot);
+fail:
     for (size_t r = 0; r < n; r++) {
         drove__free(c[r].x);
         drove__free(c[r].y);

@@ -16,23 +16,6 @@ typedef struct histogram {
     size_t n;
 } histogram;
 
-static void add_pair(histogram *h, double value, double steps)
-{
-    size_t at = 0;
-    while (at < h->n && h->value[at] < value) at++;
-    if (at == h->n || h->value[at] != value) {
-        if (h->n == MOST_VALUES) return;
-        for (size_t i = h->n++; i > at; i--) {
-            h->value[i] = h->value[i - 1];
-            h->steps[i] = h->steps[i - 1];
-        }
-        h->value[at] = value;
-        h->steps[at] = 0.0;
-    }
-    h->steps[at] += steps;
-    h->sum += steps;
-}
-
 /* Adds what a summary has: pairs of value and steps. */
 static void add_summary(histogram *h, const json_t *staleness)
 {
@@ -40,9 +23,23 @@ static void add_summary(histogram *h, const json_t *staleness)
     const json_t *pair;
     json_array_foreach(json_object_get(staleness, "histogram"), i, pair)
     {
-        const json_t *value = json_array_get(pair, 0), *steps = json_array_get(pair, 1);
-        if (json_is_number(value) && json_is_number(steps))
-            add_pair(h, json_number_value(value), json_number_value(steps));
+        if (!json_is_number(json_array_get(pair, 0)) || !json_is_number(json_array_get(pair, 1)))
+            continue;
+        const double value = json_number_value(json_array_get(pair, 0));
+        const double steps = json_number_value(json_array_get(pair, 1));
+        size_t at = 0;
+        while (at < h->n && h->value[at] < value) at++;
+        if (at == h->n || h->value[at] != value) {
+            if (h->n == MOST_VALUES) continue;
+            for (size_t k = h->n++; k > at; k--) {
+                h->value[k] = h->value[k - 1];
+                h->steps[k] = h->steps[k - 1];
+            }
+            h->value[at] = value;
+            h->steps[at] = 0.0;
+        }
+        h->steps[at] += steps;
+        h->sum += steps;
     }
 }
 
