@@ -93,7 +93,7 @@ void drove__topo_spread_memory(const drove_topo *topo, const drove_place *place,
             hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, (unsigned)place[i].node);
         if (numa != NULL) hwloc_bitmap_or(nodes, nodes, numa->nodeset);
     }
-    /* As with bind_memory, a refusal only means that memory is perhaps farther away. */
+    /* As in drove__topo_alloc, a refusal only means that memory is perhaps farther away. */
     (void)hwloc_set_membind(topo->hwloc, nodes,
                             n_places == 0 ? HWLOC_MEMBIND_DEFAULT : HWLOC_MEMBIND_INTERLEAVE,
                             HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);

@@ -191,7 +191,7 @@ static const explore_survivor survivors[] = {
     {"*: not seq_cst", "the default order, stronger than this needs"},
     {"open: no acquire", "the number alone counts"},
     {"open: no release", "of is_halted: starting the workers orders it"},
-    {"make_question: no acquire", "is_halted passes nothing on"},
+    {"fetch: no acquire", "is_halted passes nothing on"},
     {"halt: no release", "is_halted passes nothing on"},
     {NULL, NULL},
 };
