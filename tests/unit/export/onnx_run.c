@@ -412,6 +412,10 @@ static void encode_label(const node *n)
     const onnx_value *x = n->in[0];
     const Drove__Onnx__Attribute *keys = attribute(n, "keys_strings");
     assert_non_null(keys);
+    for (size_t i = 0; i < keys->n_strings; i++) /* no text has two numbers */
+        for (size_t k = 0; k < i; k++)
+            assert_true(keys->strings[i].len != keys->strings[k].len ||
+                        strncmp(key_text(keys, i), key_text(keys, k), keys->strings[i].len) != 0);
     onnx_value *out = result(n, DROVE_ONNX_INT64, x->dim, x->rank);
     for (size_t i = 0; i < x->n; i++) {
         out->number[i] = (double)whole(n, "default_int64", -1);

@@ -304,6 +304,31 @@ TEST(far_numbers)
     release(&c);
 }
 
+/* Names that end a string of C, or mean something in one, are written by their bytes. */
+TEST(names_of_classes)
+{
+    enum { ROWS = 40 };
+    static const char *const names[] = {"a\"b", "c\\d\\", "?\?/e", "tab\tand\177", "\303\244 f"};
+    static double x[ROWS][3];
+    static uint32_t class[ROWS];
+    const drove_matrix rows = drove_matrix_dense(x, DROVE_TYPE_F64, ROWS, 3),
+                       classes = drove_matrix_dense(class, DROVE_TYPE_U32, ROWS, 1);
+    drove_arrays *arrays;
+    for (size_t i = 0; i < ROWS; i++) {
+        for (size_t k = 0; k < 3; k++) x[i][k] = draw();
+        class[i] = (uint32_t)(i % 5);
+    }
+    assert_int_equal(drove_arrays_create(&arrays), DROVE_OK);
+    assert_int_equal(drove_arrays_set_dense(arrays, &rows), DROVE_OK);
+    assert_int_equal(drove_arrays_set_classes(arrays, &classes, 5, names), DROVE_OK);
+    train_into("named", drove_arrays_name(arrays), "linear", NULL);
+    compiled c = compile("named");
+    assert_non_null(c.name);
+    for (size_t i = 0; i < 5; i++) assert_string_equal(c.name[i], names[i]);
+    release(&c);
+    drove_arrays_destroy(arrays);
+}
+
 /* ---- what is refused ---- */
 
 TEST(what_c_cannot_have)
