@@ -40,6 +40,10 @@ void write_mixed(const char *path)
 {
     static const char *const truth[] = {"yes", "No", "YES", "no", "nO"};
     static const char *const zone[] = {"1", "2", "7", "x y", "\303\204b"};
+    /* around the ends of 4, 100 and 400 years */
+    static const char *const day[] = {"2000-02-27", "2000-02-28", "2000-02-29", "2000-03-01",
+                                      "1900-02-28", "1900-03-01", "1999-12-31", "2000-01-01",
+                                      "1600-02-29", "2399-02-28", "1904-02-29", "1970-01-01"};
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     for (int c = 0; c < MIXED_COLUMNS; c++)
@@ -51,6 +55,7 @@ void write_mixed(const char *path)
         snprintf(cell[1], sizeof *cell, "%s", truth[i * 3 % 5]);
         snprintf(cell[2], sizeof *cell, "%04d-%02d-%02d", 1600 + i * 37 % 800, 1 + i * 5 % 12,
                  1 + i * 11 % 28);
+        if (i % 10 == 0) snprintf(cell[2], sizeof *cell, "%s", day[i / 10]);
         snprintf(cell[3], sizeof *cell, "%04d-%02d-%02d %02d:%02d:%02d", 1968 + i % 9,
                  1 + i * 7 % 12, 1 + i * 13 % 28, i * 5 % 24, i * 17 % 60, i * 29 % 60);
         snprintf(cell[4], sizeof *cell, "%s", zone[i * 7 % 5]);
