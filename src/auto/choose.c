@@ -263,6 +263,11 @@ static double lr_of_margin(const drove_config *config, const drove_problem *prob
     return length > 0.0 ? MARGIN_STEP * (double)drove__resolve_batch(config) / length : 0.0;
 }
 
+typedef struct found_lr { /* by one rank */
+    drove_trials trials;
+    double by_margin; /* 0: trials decide */
+} found_lr;
+
 drove_status drove__choose_lr(const drove_config *config, const drove_problem *problem,
                               drove_workers *workers, drove_trials *trials, drove_choice *choice)
 {
@@ -276,7 +281,7 @@ drove_status drove__choose_lr(const drove_config *config, const drove_problem *p
     }
     /* By the rows' length, or by trials. */
     const drove_until *u = &config->length.until;
-    const double by_margin = lr_of_margin(config, problem);
+    double by_margin = lr_of_margin(config, problem);
     const double epochs = isfinite(u->epochs) ? u->epochs : LEAST_EPOCHS;
     drove_status status = DROVE_OK;
     if (by_margin > 0.0) trials->lr = by_margin;
@@ -284,13 +289,18 @@ drove_status drove__choose_lr(const drove_config *config, const drove_problem *p
         status = drove__trials_run(config, problem, workers, config->method.rule, problem->first,
                                    epochs * (double)problem->n_train_whole, trials);
     DROVE_TRY(drove__ranks_agree(workers, status));
-    /* The results of all ranks differ where each has examples or a processor of its own. */
+    /* The results of all ranks differ where each has examples or a processor of its own; all take
+     * those of rank 0, and how it came to them. */
     if (workers->ranks.n > 1) {
-        drove_trials *all = calloc(workers->ranks.n, sizeof *all);
+        const found_lr mine = {.trials = *trials, .by_margin = by_margin};
+        found_lr *all = calloc(workers->ranks.n, sizeof *all);
         if (all == NULL)
             return drove__fail_nomem("messages of the ranks", workers->ranks.n * sizeof *all);
-        status = workers->transport->ops->gather(workers->transport, trials, sizeof *trials, all);
-        if (status == DROVE_OK) *trials = all[0];
+        status = workers->transport->ops->gather(workers->transport, &mine, sizeof mine, all);
+        if (status == DROVE_OK) {
+            *trials = all[0].trials;
+            by_margin = all[0].by_margin;
+        }
         free(all);
         DROVE_TRY(status);
     }
