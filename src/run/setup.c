@@ -85,6 +85,16 @@ static void say_notes(const drove_config *config, const drove_problem *problem,
         drove__run_say(cb, "--strategy %s has one worker, whatever --%s says", plan->spec,
                        is_procs ? "workers" : "threads");
     drove__ranks_say(workers, cb);
+    /* threads:N says the same as --threads N, but sounds like N workers. */
+    const drove_origin of_workers = drove__config_origin(config, "workers");
+    const unsigned n_cores = plan->worker[plan->first_here].n_cores;
+    const bool is_named = of_workers == DROVE_FROM_CALLER || of_workers == DROVE_FROM_FILE;
+    if (plan->host == DROVE_HOST_RANKS && !is_listed && is_named && plan->partition.n == 0 &&
+        n_cores > 1)
+        drove__run_say(cb,
+                       "--workers threads:%u: a rank is one worker, as with --threads %u: its %u "
+                       "threads compute each batch together",
+                       n_cores, n_cores, n_cores);
     drove__virtual_say(workers, cb);
     unsigned n_busy = 0;
     for (unsigned i = 0; i < plan->n_workers; i++)

@@ -57,6 +57,11 @@ bad_input() {
     says 'allreduce is what sync is among ranks'
     ranks_for 2 -n 2 "$@" --strategy local --workers procs:2
     says 'expected no processes of a rank'
+    ranks_for 0 -n 2 "${@/--quiet/--json}" --workers threads:2
+    grep -q '^drove: --workers threads:2: a rank is one worker, as with --threads 2: its 2 threads compute each batch together$' err.txt ||
+        fail "$library: a team without a word: $(cat err.txt)"
+    ranks_for 0 -n 2 "${@/--quiet/--json}" --threads 2
+    ! grep -q 'a rank is one worker' err.txt || fail "$library: said of --threads: $(cat err.txt)"
     ranks_for 2 -n 2 "$@" --shard own --features rff:8
     says 'expected ?gamma= beside --shard own'
     sed "s/x$/a/" table.csv >other.csv
