@@ -61,6 +61,8 @@ typedef struct procs {
     uint64_t watched_ns; /* last look */
     uint64_t give_up_ns; /* 0, or when those that still do not park are killed */
     char failure[DROVE_ERROR_TEXT_SIZE];
+    struct sigaction ended; /* what the program does at SIGCHLD, if it was changed */
+    bool has_changed;
 } procs;
 
 /* ---- in a child ---- */
@@ -361,6 +363,19 @@ static drove_status status(const drove_host *h)
     return DROVE_OK;
 }
 
+/* Where SIGCHLD is ignored, nobody learns how a child has ended, and its number may be another's
+ * by now.  It is not ignored while there are children. */
+static void hear_ends(procs *p)
+{
+    if (sigaction(SIGCHLD, NULL, &p->ended) != 0) return;
+    struct sigaction heard = p->ended;
+    heard.sa_flags &= ~SA_NOCLDWAIT;
+    if (heard.sa_handler == SIG_IGN) heard.sa_handler = SIG_DFL;
+    p->has_changed =
+        (heard.sa_flags != p->ended.sa_flags || heard.sa_handler != p->ended.sa_handler) &&
+        sigaction(SIGCHLD, &heard, NULL) == 0;
+}
+
 static drove_status start(drove_host *h)
 {
     procs *p = h->impl;
@@ -383,6 +398,7 @@ static drove_status start(drove_host *h)
                            "on in forked ones; found %u threads",
                            n_threads);
 
+    hear_ends(p);
     p->parent = getpid();
     p->watched_ns = drove__clock_now(h->loop->clock);
     for (unsigned i = 0; i < n; i++) {
@@ -441,6 +457,7 @@ static void fini(drove_host *h)
 {
     procs *p = h->impl;
     if (p == NULL) return;
+    if (p->has_changed) (void)sigaction(SIGCHLD, &p->ended, NULL);
     drove__free(p->process);
     drove__free(p);
 }
