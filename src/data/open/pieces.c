@@ -62,6 +62,7 @@ typedef struct reading {
     bool is_over;
     drove_storage *shape; /* of the sample; grows into that of all rows */
     bool finds_base, has_zero;
+    uint64_t n_rows; /* written */
     names names;
     drove_rows_writer *writer;
     size_t sample_bytes;         /* of text */
@@ -413,6 +414,7 @@ static drove_status write_piece(reading *r, const drove_piece *piece)
     if (status != DROVE_OK) goto end;
     if ((status = drove__origin_match(r->shape, s, true)) != DROVE_OK) goto end;
     status = drove__rows_append(r->writer, &view, NULL, map);
+    r->n_rows += s->n_rows;
 end:
     free(map);
     drove__storage_release(s);
@@ -445,6 +447,7 @@ static drove_status commit(reading *r)
             free(map);
             return status;
         }
+        if (s->schema != NULL) drove__classes_note_many(s, r->n_rows);
     }
     const drove_rows_end end = {.shape = s,
                                 .map = map,

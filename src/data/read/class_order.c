@@ -71,3 +71,14 @@ end:
     free(all);
     return status;
 }
+
+void drove__classes_note_many(drove_storage *s, uint64_t n_rows)
+{
+    enum { MANY = 1000, FEW_ROWS = 10 /* of a class */ };
+    if (s->y_kind != DROVE_Y_CLASS || s->n_classes <= MANY || s->n_classes <= n_rows / FEW_ROWS)
+        return;
+    drove__storage_note(s,
+                        "label: %zu classes in %zu rows, so that few can be learnt: is it the "
+                        "column that is meant (--label)?",
+                        s->n_classes, (size_t)n_rows);
+}

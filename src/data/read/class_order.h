@@ -11,4 +11,7 @@
 drove_status drove__classes_settle(drove_storage *s, const char *const *text, size_t n,
                                    uint32_t *map);
 
+/* A remark, where s has classes of so few of n_rows rows that few can be learnt. */
+void drove__classes_note_many(drove_storage *s, uint64_t n_rows);
+
 #endif

@@ -3,6 +3,7 @@
  * src/table/ reads and encodes; here are the keys of the spec and the labels.  From training data
  * a schema is learned, which the storage keeps; further data are read by it.
  */
+#include "data/read/class_order.h"
 #include "data/read/labels.h"
 
 #include "base/digits.h"
@@ -68,8 +69,6 @@ typedef struct table_file { /* being read */
     bool use_labels;
     char *scratch; /* of a label with "" */
 } table_file;
-
-enum { MANY_CLASSES = 1000, FEW_ROWS = 10 /* of a class */ };
 
 /* ---- the spec ---- */
 
@@ -495,11 +494,8 @@ static drove_status fill_storage(table_file *f)
     s->n_features = f->known.schema->n_features;
     s->x_kind = f->known.schema->is_sparse ? DROVE_X_CSR : DROVE_X_F32;
     DROVE_TRY(f->known.table.n_labels > 1 ? read_several(f) : read_one_label(f));
-    if (s->y_class != NULL && s->n_classes > MANY_CLASSES && s->n_classes > s->n_rows / FEW_ROWS)
-        drove__storage_note(s,
-                            "label: %zu classes in %zu rows, so that few can be learnt: is it the "
-                            "column that is meant (--label)?",
-                            (size_t)s->n_classes, (size_t)s->n_rows);
+    if (f->set.opt.written.piece == NULL) /* pieces: of all of them together */
+        drove__classes_note_many(s, s->n_rows);
     /* Cells of ?keep= as the file has them, beside the rows. */
     drove_kept kept;
     const char *list = f->set.keep;

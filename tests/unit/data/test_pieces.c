@@ -166,6 +166,33 @@ TEST(late_values_are_told)
 
 /* A row that is no row, outside the sample, is named by its line of the file: in the first piece,
  * and far behind it; with a line of names or without. */
+/* n rows of n_classes texts by turns: a sample has more classes for its rows than all. */
+static void write_classes(const char *path, int n, int n_classes)
+{
+    FILE *f = fopen(path, "w");
+    fprintf(f, "size,name\n");
+    for (int i = 0; i < n; i++) fprintf(f, "%d,name %c%d\n", i % 97, 'a' + i % 7, i % n_classes);
+    fclose(f);
+}
+
+TEST(a_label_of_very_many_classes_is_remarked_upon)
+{
+    static const size_t sizes[] = {3000, 30000};
+    write_classes("pieces_many.csv", 6000, 3000);
+    write_classes("pieces_few.csv", 10500, 144 * 7);
+    for (size_t i = 0; i < DROVE_COUNT(sizes); i++) {
+        compare("table:pieces_many.csv?target=class", sizes[i]);
+        drove_data *rows = open_data("rows:" FILE_NAME);
+        assert_non_null(
+            strstr(rows->storage->notes, "label: 6000 classes in 6000 rows, so that few"));
+        drove_data_destroy(rows);
+        compare("table:pieces_few.csv?target=class", sizes[i]);
+        rows = open_data("rows:" FILE_NAME);
+        assert_null(strstr(rows->storage->notes, "so that few can be learnt"));
+        drove_data_destroy(rows);
+    }
+}
+
 TEST(errors_name_lines_of_the_file)
 {
     static const struct {
