@@ -166,11 +166,18 @@ drove_status drove__journal_open(const char *path,
     }
     if (access(path, F_OK) != 0 && errno == ENOENT) return DROVE_OK;
     const drove_status status = drove__records_each(&in, visit, to, NULL);
-    if (status != DROVE_OK && out != NULL) {
+    if (status == DROVE_OK) return DROVE_OK;
+    if (out != NULL) {
         drove__jsonl_close(*out);
         *out = NULL;
     }
-    return status;
+    if (status != DROVE_E_DATA) return status;
+    char why[DROVE_ERROR_TEXT_SIZE];
+    drove__error_copy(why);
+    return drove__fail(DROVE_E_DATA,
+                       "%s; without this line the same command goes on, and runs again what it "
+                       "told of",
+                       why);
 }
 
 drove_status drove__journal_add(drove_jsonl *journal, const json_t *record)

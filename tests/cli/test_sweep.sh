@@ -220,4 +220,11 @@ printf 'options: {precision: D8M8, threads: 1}\ngrid: {strategy: [hogwild, leash
 wrong '^drove: never.yaml: setting 2 (strategy=leashed): --precision D8M8' sweep never.yaml --out x
 [ ! -e x ] || fail "a refused study has made a folder"
 printf 'no line\n' >>done/results.jsonl
-wrong 'done/results.jsonl:17: ' sweep study.yaml --out done
+wrong 'done/results.jsonl:17: .*; without this line the same command goes on, and runs again what it told of$' sweep study.yaml --out done
+
+# A broken line in the middle: its way out leads on.
+sed -i -e '17d' -e '3s/^{/{{/' done/results.jsonl
+wrong 'done/results.jsonl:3: .*; without this line the same command goes on' sweep study.yaml --out done
+sed -i 3d done/results.jsonl
+run_for 0 sweep study.yaml --out done --quiet
+[ "$(lines done/results.jsonl)" = 16 ] || fail "expected the lost run again: $(cat err.txt)"

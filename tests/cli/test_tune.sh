@@ -97,6 +97,12 @@ n=$(lines killed/trials.jsonl)
 printf '{"trial":99,"sett' >>killed/trials.jsonl
 run_for 0 tune $common --budget trials=$((n + 2)) --out killed --quiet
 [ "$(lines killed/trials.jsonl)" = $((n + 2)) ] || fail "expected $((n + 2)) trials, found $(lines killed/trials.jsonl)"
+sed -i '2s/^{/{{/' killed/trials.jsonl
+run_for 2 tune $common --budget trials=$((n + 2)) --out killed --quiet
+grep -q '^drove: killed/trials.jsonl:2: .*; without this line the same command goes on' err.txt || fail "no way out: $(cat err.txt)"
+sed -i 2d killed/trials.jsonl
+run_for 0 tune $common --budget trials=$((n + 2)) --out killed --quiet
+[ "$(lines killed/trials.jsonl)" = $((n + 2)) ] || fail "expected the lost trial again"
 
 # Ctrl-C ends it in order.
 "$DROVE" tune $common --budget trials=400 --out stopped >out.txt 2>err.txt &

@@ -134,6 +134,8 @@ TEST(a_line_that_cannot_be_used_is_named)
     assert_int_equal(drove__journal_open("journal.jsonl", note, &s, &journal, &had_half),
                      DROVE_E_DATA);
     assert_null(journal);
-    assert_string_equal(drove_error_text(), "journal.jsonl:2: expected n");
+    assert_string_equal(drove_error_text(),
+                        "journal.jsonl:2: expected n; without this line the same "
+                        "command goes on, and runs again what it told of");
     assert_int_equal(drove__journal_open("nowhere.jsonl", note, &s, NULL, NULL), DROVE_OK);
 }
