@@ -36,6 +36,8 @@ static unsigned word_of(const drove_options *o, const char *name)
 static void read_all(drove_config *c)
 {
     const drove_options *o = c->said;
+    char text[DROVE_ERROR_TEXT_SIZE]; /* a value that is read as the default is no failure */
+    drove__error_copy(text);
     c->problem = (drove_config_problem){.data = o->data,
                                         .test = DROVE_TEST_SPEC,
                                         .test_spec = o->test,
@@ -121,6 +123,7 @@ static void read_all(drove_config *c)
     c->asks_classic = word_of(o, "defaults") == 1;
     c->is_classic = c->asks_classic || c->low.is_low;
     c->is_tuned = !c->is_classic && (o->lr <= 0.0 || drove__config_is_own(c, "lr"));
+    (void)drove__fail(DROVE_OK, "%s", text);
 }
 
 drove_status drove__config_init(const drove_options *options, drove_config *out)
@@ -140,6 +143,9 @@ drove_status drove__config_of_saved(const json_t *saved, drove_config *out)
     DROVE_TRY(drove_options_create(&options));
     drove_status status = drove__options_unpack(saved, DROVE_FROM_RECORD, options);
     if (status == DROVE_OK) status = drove__config_init(options, out);
+    /* What ends a run is compared: no default may stand for it. */
+    drove_until until;
+    if (status == DROVE_OK) status = drove__until_parse(options->until, &until);
     drove_options_destroy(options);
     return status;
 }

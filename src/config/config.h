@@ -130,7 +130,7 @@ typedef struct drove_config {
  * read as the default.  Errors: DROVE_E_NOMEM. */
 drove_status drove__config_init(const drove_options *options, drove_config *out);
 void         drove__config_fini(drove_config *config); /* a zeroed one is accepted */
-/* From the object "options" of run.json or a record.  Errors: those of drove_options_set. */
+/* From the object "options" of a record.  Errors: those of drove_options_set and of --until. */
 drove_status drove__config_of_saved(const json_t *saved, drove_config *out);
 /* As drove_options_validate, for a run of so many ranks. */
 drove_status drove__config_validate(const drove_config *config, unsigned n_ranks);

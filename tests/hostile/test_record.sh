@@ -116,6 +116,19 @@ size, = struct.unpack("<Q", whole[24:32])
 open("early.rec", "wb").write(whole[:12 + 28 + size + 20])
 P
 wrong 'expected training up to a mark' train --replay early.rec --quiet
+# An end that nobody can read, under the right checksums: no default stands for it.
+PYTHONPATH=$DROVE_SOURCE_DIR/tests/cli python3 - <<'P'
+import struct
+from seal import checksum
+whole = open("run.rec", "rb").read()
+size, = struct.unpack("<Q", whole[24:32])
+header, rest = whole[40:40 + size], whole[40 + size:]
+assert header.count(b'"updates=200"') == 1
+header = header.replace(b'"updates=200"', b'"updates=many"')
+head = whole[12:24] + struct.pack("<Q", len(header))
+open("until.rec", "wb").write(whole[:12] + head + struct.pack("<Q", checksum(head + struct.pack("<Q", checksum(header)))) + header + rest)
+P
+wrong '^drove: until.rec: --until updates: expected .*found "many"$' train --replay until.rec --until updates=17
 run_for 0 data convert 'synth:logistic?n=20000&d=50' 'rows:many.rows?block=64KiB'
 run_for 0 train --data 'rows:many.rows?window=1MiB' --test none --model linear --lr 0.01 \
     --until epochs=1 --threads 2 --strategy mutex --out none --record disk.rec

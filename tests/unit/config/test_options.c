@@ -441,6 +441,23 @@ TEST(test_what_a_run_chooses)
     }
 }
 
+/* A value that is read as the default is no failure: the text stays that of the last one. */
+TEST(test_reading_leaves_the_text_of_errors)
+{
+    drove_options o = drove__options_default();
+    drove_config c;
+    assert_int_equal(drove_options_set(&o, "lr", "-1"), DROVE_E_ARG);
+    char before[256];
+    snprintf(before, sizeof before, "%s", drove_error_text());
+    snprintf(o.until, sizeof o.until, "nothing");
+    snprintf(o.threads, sizeof o.threads, "none");
+    snprintf(o.partition, sizeof o.partition, "x");
+    assert_int_equal(drove__config_init(&o, &c), DROVE_OK);
+    assert_true(c.length.until.epochs > 0.0);
+    assert_string_equal(drove_error_text(), before);
+    drove__config_fini(&c);
+}
+
 /* ---- origins and choices ---- */
 
 TEST(test_origins)
