@@ -30,6 +30,7 @@ static void on_signal(int signal_number)
 {
     static const char text[] = "drove: interrupted before training began; no model is saved\n";
     static volatile sig_atomic_t n_signals;
+    drove_train_interrupt(signal_number); /* also for the other ranks, which see this one end */
     if (++n_signals > 1 || !run_has_begun) {
         cli_progress_clear_by_signal();
         const bool says = !run_has_begun && is_first_rank;
@@ -37,7 +38,16 @@ static void on_signal(int signal_number)
         (void)unused;
         _exit(128 + signal_number);
     }
-    drove_train_interrupt(signal_number);
+}
+
+/* Another rank has died; this one may have milliseconds left. */
+static void on_death(const char *line)
+{
+    char text[DROVE_TEXT_SIZE + 16];
+    const int n = snprintf(text, sizeof text, "drove: %s\n", line);
+    cli_progress_clear_by_signal();
+    ssize_t unused = write(STDERR_FILENO, text, (size_t)n);
+    (void)unused;
 }
 
 /* ---- options ---- */
@@ -204,6 +214,7 @@ static int train(const cli_args *args)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    drove_ranks_on_death(on_death);
 
     drove_status status = drove_options_create(&options);
     if (status == DROVE_OK) status = gather_options(args, options);

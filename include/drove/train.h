@@ -133,6 +133,12 @@ unsigned drove_launched_rank(void);
  * end too.  why: the error; NULL: the text of the last failure.  Returns what drove_train would;
  * without ranks, `status` with that text. */
 drove_status drove_train_decline(drove_status status, const char *why);
+/* tell is called where a rank has died: once, at one of the others, on a thread of drove's own, and
+ * at once, since the launcher may be about to kill this process too.  line names the rank and says
+ * how to go on; write it with write(2).  drove_train then fails at all ranks, with the text "".
+ * NULL, the default: the text of drove_train says it, if there is time.  Runs over a communicator
+ * of the program's own are not watched. */
+void drove_ranks_on_death(void (*tell)(const char *line));
 /* Call it after drove_train has failed while ranks joined or ran, on the same thread, once its text
  * was shown: ends all ranks with this exit status, since they would wait for this one.  Under
  * MPICH's launcher a process whose MPI_Init has failed ends by SIGTERM, which makes the launcher

@@ -24,13 +24,14 @@ void drove__messages_send_control(messages *m, unsigned to, control_kind kind, c
                                      &s->request) == 0;
 }
 
-static void stop_all(messages *m, bool tells_others)
+/* The error of this thread is the reason here, `text` that of the others; NULL: they know. */
+static void stop_all(messages *m, messages_stop how, const char *text)
 {
     if (atomic_load_explicit(&m->is_stopped, memory_order_relaxed)) return; /* lock held */
     drove__error_copy(m->text);
-    atomic_store_explicit(&m->is_stopped, 1, memory_order_release); /* acquired by stopped */
-    for (unsigned i = 0; i < m->wire->n_ranks && tells_others; i++) {
-        if (i != m->wire->rank) drove__messages_send_control(m, i, CONTROL_STOP, m->text);
+    atomic_store_explicit(&m->is_stopped, (int)how, memory_order_release); /* acquired by stopped */
+    for (unsigned i = 0; i < m->wire->n_ranks && text != NULL; i++) {
+        if (i != m->wire->rank) drove__messages_send_control(m, i, CONTROL_STOP, text);
     }
 }
 
@@ -43,8 +44,14 @@ drove_status drove__messages_fail(messages *m, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     drove__fail(DROVE_E_SYSTEM, "%s", text);
-    stop_all(m, true);
+    stop_all(m, STOPPED_HERE, text);
     return DROVE_E_SYSTEM;
+}
+
+void drove__messages_fail_told(messages *m, const char *text)
+{
+    drove__fail(DROVE_E_SYSTEM, "%s", text);
+    stop_all(m, STOPPED_HERE, "");
 }
 
 drove_status drove__messages_stopped(const messages *m)
@@ -85,7 +92,7 @@ static void take_control(messages *m, unsigned from)
     if (c->kind != CONTROL_STOP) return;
     c->text[sizeof c->text - 1] = '\0';
     drove__fail(DROVE_E_SYSTEM, "%s", c->text);
-    stop_all(m, false);
+    stop_all(m, STOPPED_BY_OTHER, NULL);
 }
 
 void drove__messages_advance_control(messages *m)

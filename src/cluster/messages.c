@@ -213,6 +213,21 @@ static void stop(drove_transport *t)
     pthread_mutex_unlock(&m->lock);
 }
 
+void drove__messages_end(drove_transport *t, const char *text)
+{
+    messages *m = messages_of(t);
+    drove__messages_lock(m);
+    drove__messages_fail_told(m, text);
+    pthread_mutex_unlock(&m->lock);
+}
+
+bool drove__messages_are_ended(const drove_transport *t)
+{
+    const messages *m = messages_of(t);
+    /* acquire: as in drove__messages_stopped */
+    return atomic_load_explicit(&m->is_stopped, memory_order_acquire) == STOPPED_BY_OTHER;
+}
+
 /* MPI cannot go on without a rank. */
 static void leave(drove_transport *t, unsigned worker, bool goes_on)
 {

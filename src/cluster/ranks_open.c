@@ -88,12 +88,18 @@ const char *drove__mpi_unjoined(unsigned *n)
     return NULL;
 }
 
-const char *drove__mpi_launch_word(void)
+const char *drove__mpi_launch_words(unsigned n, char into[DROVE_LAUNCH_WORDS_SIZE])
 {
-    const bool is_mpirun =
-        getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL;
-    if (is_mpirun || getenv("SLURM_PROCID") == NULL) return "mpirun";
-    return getenv("PMIX_RANK") != NULL ? "srun --mpi=pmix" : "srun --mpi=pmi2";
+    const char *word = "mpirun", *batch = getenv("ENVIRONMENT");
+    const bool is_openmpi = getenv("OMPI_COMM_WORLD_SIZE") != NULL;
+    const bool is_hydra = getenv("MPI_LOCALNRANKS") != NULL;
+    const bool is_batch =
+        getenv("SLURM_JOB_ID") != NULL && batch != NULL && strcmp(batch, "BATCH") == 0;
+    if (!is_openmpi && is_hydra) word = "mpiexec";
+    else if (!is_openmpi && getenv("SLURM_PROCID") != NULL)
+        word = getenv("PMIX_RANK") != NULL ? "srun --mpi=pmix" : "srun --mpi=pmi2";
+    snprintf(into, DROVE_LAUNCH_WORDS_SIZE, "%s%s -n %u", is_batch ? "sbatch with " : "", word, n);
+    return into;
 }
 
 /* ---- the module ---- */

@@ -20,8 +20,10 @@ bool drove__mpi_is_launched(void);
  * Reads the environment only. */
 const char *drove__mpi_unjoined(unsigned *n);
 
-/* The launcher that starts the job again: "mpirun", "srun --mpi=pmix". */
-const char *drove__mpi_launch_word(void);
+/* The words before a command that start n ranks as this job was started: "mpirun -n 4",
+ * "sbatch with srun --mpi=pmix -n 4".  Returns into. */
+enum { DROVE_LAUNCH_WORDS_SIZE = 64 };
+const char *drove__mpi_launch_words(unsigned n, char into[DROVE_LAUNCH_WORDS_SIZE]);
 
 /* As the launcher says; without one, 1 and 0.  Read the environment only. */
 unsigned drove__mpi_launched_ranks(void);

@@ -140,6 +140,8 @@ typedef struct control_send { /* two per rank: heartbeats; STOP */
     bool               is_open;
 } control_send;
 
+typedef enum messages_stop { GOES_ON, STOPPED_HERE, STOPPED_BY_OTHER } messages_stop;
+
 typedef struct messages {
     drove_transport  base;
     drove_wire      *wire;
@@ -154,7 +156,7 @@ typedef struct messages {
     _Atomic unsigned n_wanting;  /* threads that wait for the lock; a hint */
     unsigned         n_pending;  /* requests not done */
     uint64_t         work_ns;    /* spent copying and adding */
-    _Atomic int      is_stopped; /* reason in text; any thread reads it */
+    _Atomic int      is_stopped; /* messages_stop; reason in text; any thread reads it */
     char             text[DROVE_ERROR_TEXT_SIZE];
     request          request[N_REQUESTS];
     float           *tree_spare;
@@ -177,6 +179,8 @@ static inline messages *messages_of(const drove_transport *t)
 /* Stops the transport at all ranks; the first text is kept.  Lock held. */
 drove_status drove__messages_fail(messages *m, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same where the reason was told: the others get no text.  Lock held. */
+void drove__messages_fail_told(messages *m, const char *text);
 void drove__messages_lock(messages *m); /* ahead of the progress thread */
 /* The next message of this tag from any rank: into[size], *from, *n_bytes (may be NULL); false:
  * there is none yet, or a call of the wire has failed, which stops all.  pending, is_listening:

@@ -287,7 +287,7 @@ static drove_status train_until(const drove_config_length *length, drove_workers
         last_ns = least(last_ns, next_save_ns(length, state));
     if (workers->ranks.rank != 0) last_ns = UINT64_MAX;   /* the clock is that of rank 0 */
     if (workers->repeating != NULL) last_ns = UINT64_MAX; /* the record says where it ends */
-    DROVE_TRY(drove__ranks_ready(workers));
+    DROVE_TRY(drove__ranks_ready(workers, state));
     drove__replay_stretch(workers, &limit);
     state->display.rate_examples = drove__run_examples(workers);
     state->display.rate_ns = st->train_ns;

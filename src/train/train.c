@@ -202,6 +202,7 @@ static drove_status begin_run(drove_run *run)
     if (workers->ranks.rank == 0 && choice.n == 0)
         DROVE_TRY(drove__search_load(config, cb, &search, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
+    drove__ranks_saving(workers, config->files.out, config->files.resume != NULL);
 
     /* Data and model.  --out is that of rank 0: the others have to know whether anything is saved,
      * and where. */
@@ -233,6 +234,7 @@ static drove_status begin_run(drove_run *run)
         DROVE_TRY(drove__setup_places(workers));
     }
 
+    drove__ranks_saving(workers, config->files.out, config->files.resume != NULL);
     DROVE_TRY(drove__setup_workers(run));
     DROVE_TRY(drove__replay_begin(problem, workers, state, cb));
     if (workers->loop->recording == NULL) return DROVE_OK;

@@ -23,6 +23,13 @@ static _Thread_local drove_transport *broken;
 
 /* ---- joining and leaving ---- */
 
+/* While the ranks begin: who knows what the others know.  One of them says it. */
+static drove_status lose_some(drove_workers *workers, drove_status status)
+{
+    workers->ranks.is_together = workers->ranks.has_lost_some = true;
+    return status;
+}
+
 drove_status drove__ranks_join(drove_workers *workers, const char *isa, double timeout_s,
                                const drove_callbacks *cb)
 {
@@ -65,6 +72,9 @@ drove_status drove__ranks_join(drove_workers *workers, const char *isa, double t
     r->rank = workers->transport->process;
     r->n_local = wire != NULL ? wire->n_local : 1;
     r->local_rank = wire != NULL ? wire->local_rank : 0;
+    /* Another program's ranks are its own affair: they may end while its others go on. */
+    if (r->library == NULL && (status = drove__ranks_witness(workers)) != DROVE_OK)
+        return lose_some(workers, status);
     return DROVE_OK;
 }
 
@@ -72,9 +82,11 @@ void drove__ranks_leave(drove_workers *workers, drove_status status)
 {
     bool is_known = status == DROVE_OK || !workers->ranks.is_together;
     if (workers->transport == NULL) return;
+    drove__ranks_witness_last(workers, is_known ? DROVE_OK : status);
     if (workers->ranks.n > 1 && !is_known) broken = workers->transport;
     else workers->transport->ops->destroy(workers->transport);
     workers->transport = NULL;
+    drove__ranks_witness_end(workers);
 }
 
 void drove_ranks_abandon(int exit_status)
@@ -181,13 +193,6 @@ typedef struct verdict {
     int32_t status;
     char text[DROVE_ERROR_TEXT_SIZE];
 } verdict;
-
-/* While the ranks begin: who knows what the others know.  One of them says it. */
-static drove_status lose_some(drove_workers *workers, drove_status status)
-{
-    workers->ranks.is_together = workers->ranks.has_lost_some = true;
-    return status;
-}
 
 drove_status drove__ranks_agree(drove_workers *workers, drove_status status)
 {

@@ -4,6 +4,7 @@
  * Source: You, Buluc, Demmel, SC17, sections 5 and 6.  P ranks; worker index = rank.
  *
  *   ranks.c        joining, agreeing before anything is exchanged, leaving
+ *   ranks_witness.c  the line about a rank that has died
  *   ranks_source.c what a source may know of the workers of other ranks
  *   ranks_park.c   what ranks tell each other when their workers are parked; evaluations in parts
  *   ranks_state.c  the state of all ranks in one file, and back
@@ -17,7 +18,8 @@
  * empty.  Whoever fails later has a text of its own, and all others are ended
  * (drove_ranks_abandon).
  *
- * Threads: the caller's thread of drove_train.
+ * Threads: the caller's thread of drove_train; a thread of cluster/witness.h calls what is given to
+ * drove_ranks_on_death.
  */
 #ifndef DROVE_VALUES_RANKS_H
 #define DROVE_VALUES_RANKS_H
@@ -53,6 +55,23 @@ const char *drove__ranks_name(const drove_workers *workers, unsigned rank, char 
 /* The end.  After a failure that the others do not know MPI goes on, for drove_ranks_abandon. */
 void drove__ranks_leave(drove_workers *workers, drove_status status);
 
+/* ---- ranks_witness.c ---- */
+
+/* All ranks exchange who they are; from now on a death among those of one machine is told at once
+ * by one of them (cluster/witness.h).  Errors: DROVE_E_SYSTEM, DROVE_E_NOMEM. */
+drove_status drove__ranks_witness(drove_workers *workers);
+/* For the line: --out, NULL: none; was a state saved there? */
+void drove__ranks_saving(const drove_workers *workers, const char *out, bool is_there);
+void drove__ranks_saved(const drove_workers *workers, bool is_there);
+/* Has a rank of this machine told of a death, so that the rest can be silent? */
+bool drove__ranks_witness_told(const drove_workers *workers);
+/* The transport is about to end; a death is still told. */
+void drove__ranks_witness_last(drove_workers *workers, drove_status status);
+void drove__ranks_witness_end(drove_workers *workers);
+/* "WHAT; the last state is in OUT: mpirun -n 4 drove train --resume OUT goes on". */
+void drove__ranks_how_to_go_on(char into[DROVE_ERROR_TEXT_SIZE], const char *what, unsigned n,
+                               const char *out, bool is_there);
+
 /* ---- ranks_source.c; by all ranks ---- */
 
 enum { DROVE_RANKS_NAME_SIZE = 64 };
@@ -66,7 +85,7 @@ drove_status drove__ranks_describe(const drove_config *config, const drove_worke
 
 /* All ranks have come here: none trains while another, whose centre it would change, still saves.
  * Errors: DROVE_E_SYSTEM, DROVE_E_NOMEM. */
-drove_status drove__ranks_ready(const drove_workers *workers);
+drove_status drove__ranks_ready(const drove_workers *workers, const drove_state *state);
 /* The workers were parked: traces, clock, next batch, signals and crashes are those of all.
  * Errors: DROVE_E_SYSTEM. */
 drove_status drove__ranks_parked(drove_workers *workers, drove_state *state);

@@ -2,7 +2,6 @@
 #include "values/interrupt.h"
 #include "values/ranks.h"
 
-#include "cluster/ranks_open.h"
 #include "loop/evaluation.h"
 
 #include <stdlib.h>
@@ -16,30 +15,41 @@ typedef struct parked { /* one rank's */
     drove_trace_worker trace;
 } parked;
 
+static bool is_interrupted(const drove_state *state)
+{
+    return drove__run_interrupts() != state->interrupt.before;
+}
+
+/* A death is told.  Launchers that end the job for it, with a status of their own for that, do so
+ * by SIGTERM and then SIGKILL: they are given the time.  srun may leave that to the ranks. */
+static void wait_for_launcher(const drove_state *state)
+{
+    const struct timespec moment = {.tv_nsec = 20000000};
+    for (unsigned i = 0; i < (is_interrupted(state) ? 100 : 50); i++) nanosleep(&moment, NULL);
+}
+
 /* How to go on after a failure that ends the run, wherever in it. */
 drove_status drove__ranks_lost(const char *out, const drove_workers *workers,
                                const drove_state *state, drove_status status)
 {
-    char text[DROVE_ERROR_TEXT_SIZE];
+    char text[DROVE_ERROR_TEXT_SIZE], line[DROVE_ERROR_TEXT_SIZE];
     if (workers->ranks.n <= 1) return status;
     drove__error_copy(text);
     /* Rank 0 speaks first, and ends the others, which would say the same of the same rank; they
      * wait so long that it can. */
     const unsigned rank = workers->ranks.rank;
-    const uint64_t before = state->interrupt.before;
     const struct timespec moment = {.tv_nsec = 20000000};
     const unsigned n_moments = rank == 0 ? 0 : 50 + 5 * (rank < 8 ? rank : 8);
-    for (unsigned i = 0; i < n_moments && drove__run_interrupts() == before; i++)
+    for (unsigned i = 0; i < n_moments && !is_interrupted(state) && text[0] != '\0'; i++)
         nanosleep(&moment, NULL);
-    const bool is_told_to_end = rank != 0 && drove__run_interrupts() != before; /* by a launcher */
-    if (is_told_to_end) return drove__fail(status, "%s", "");
-    if (!state->save.is_there)
-        return drove__fail(status, "%.700s; nothing is saved%s", text,
-                           out == NULL ? " without --out" : " yet");
-    return drove__fail(status,
-                       "%.500s; the last state is in %.200s: %s -n %u drove train --resume %.200s "
-                       "goes on",
-                       text, out, drove__mpi_launch_word(), workers->ranks.n, out);
+    if (text[0] == '\0' || drove__ranks_witness_told(workers)) {
+        wait_for_launcher(state);
+        return drove__fail(status, "%s", "");
+    }
+    if (rank != 0 && is_interrupted(state))
+        return drove__fail(status, "%s", ""); /* by a launcher */
+    drove__ranks_how_to_go_on(line, text, workers->ranks.n, out, state->save.is_there);
+    return drove__fail(status, "%s", line);
 }
 
 static uint64_t examples_here(const drove_workers *workers)
@@ -125,10 +135,11 @@ drove_status drove__ranks_parked(drove_workers *workers, drove_state *state)
     return status;
 }
 
-drove_status drove__ranks_ready(const drove_workers *workers)
+drove_status drove__ranks_ready(const drove_workers *workers, const drove_state *state)
 {
     const unsigned n = workers->ranks.n;
     if (n <= 1) return DROVE_OK;
+    drove__ranks_saved(workers, state->save.is_there);
     uint8_t mine = 1, *all = calloc(n, sizeof *all);
     if (all == NULL) return drove__fail_nomem("messages of the ranks", n);
     drove_status status =

@@ -77,6 +77,7 @@ typedef struct drove_ranks {
     const char *library;             /* of the program's own communicator; NULL: there is none */
     int         communicator;        /* as MPI_Comm_c2f gives it */
     uint64_t    own_examples;        /* of the workers here, when they were parked last */
+    struct drove_ranks_witness *witness; /* ranks_witness.c; NULL: nobody is watched */
 } drove_ranks;
 
 typedef struct drove_beginning { /* of a run */

@@ -45,6 +45,7 @@ told_to_end() {
     ends_within 60
     [ "$status" = 143 ] || fail "$library: $1: expected status 143, found $status: $(cat err.txt)"
     [ -f run/summary.json ] || fail "$library: $1: expected a summary"
+    ! grep 'has died' err.txt || fail "$library: $1: a line about a death"
     grep -q '"outcome": "interrupted"' run/summary.json || fail "$library: $1: expected an interrupted run"
     ranks_for 0 -n 3 "$DROVE" train --resume run --until updates=1 --quiet
 }
@@ -57,7 +58,9 @@ hangs() {
     kill -KILL "$victim" 2>/dev/null || true
     [ "$status" != 0 ] || fail "$library: $1: expected a failure of the job"
     says 'rank 2 on host'
-    says 'mpirun -n 3 drove train --resume run goes on'
+    word=mpirun
+    [ "$library" = openmpi ] || word=mpiexec
+    says "$word -n 3 drove train --resume run goes on"
 }
 
 for name in $libraries; do
