@@ -249,7 +249,7 @@ drove_status drove__facts_start(const drove_config *config, const drove_problem 
                                       .lr = c->method.lr,
                                       .seed = c->seed},
                              .n_workers = plan->n_workers,
-                             .update_rows = workers->loop->update_rows,
+                             .update_rows = workers->loop->sizes.update_rows,
                              .strategy = plan->spec,
                              .model = problem->model->spec,
                              .isa = workers->kernels.isa};
@@ -359,15 +359,15 @@ static drove_status example_bytes(const drove_problem *problem, const drove_work
 {
     drove_pass_options pass = {.model = problem->model,
                                .kernels = &workers->kernels,
-                               .rows = workers->loop->update_rows,
-                               .max_rows = workers->loop->update_rows,
+                               .rows = workers->loop->sizes.update_rows,
+                               .max_rows = workers->loop->sizes.update_rows,
                                .n_parts = 1,
                                .trains = true};
     size_t of_batch, of_two;
     DROVE_TRY(drove__pass_bytes(&pass, &of_batch));
     pass.max_rows *= 2;
     DROVE_TRY(drove__pass_bytes(&pass, &of_two));
-    *out = ((double)of_two - (double)of_batch) / (double)workers->loop->update_rows +
+    *out = ((double)of_two - (double)of_batch) / (double)workers->loop->sizes.update_rows +
            (double)problem->model->n_inputs * sizeof(float);
     return DROVE_OK;
 }
@@ -451,10 +451,10 @@ static drove_status fill_parts(const drove_problem *problem, const drove_workers
     }
     /* The loader of this process: the times of an earlier one of a continued run are not known. */
     uint64_t busy_ns, exposed_ns;
-    if (loop->loader != NULL) {
-        double hidden = drove__loader_times(loop->loader, &busy_ns, &exposed_ns);
+    if (loop->loading.loader != NULL) {
+        double hidden = drove__loader_times(loop->loading.loader, &busy_ns, &exposed_ns);
         f->loader = (drove_loader_facts){.is_there = true,
-                                         .n_threads = loop->n_loaders,
+                                         .n_threads = loop->loading.n_threads,
                                          .busy_s = (double)busy_ns * 1e-9,
                                          .exposed_s = (double)exposed_ns * 1e-9,
                                          .hidden = hidden};
@@ -474,11 +474,11 @@ static drove_status fill_parts(const drove_problem *problem, const drove_workers
     DROVE_TRY(fill_replicas(problem, workers, &f->replicas));
     /* --timeline */
     const drove_slices *d = &loop->slices;
-    if (loop->spans == NULL) return DROVE_OK;
+    if (loop->trace.spans == NULL) return DROVE_OK;
     const char **name = calloc(d->n, sizeof *name);
     if (name == NULL) return drove__fail_nomem("a time line", d->n * sizeof *name);
     for (size_t i = 0; i < d->n; i++) name[i] = problem->model->layer[d->layer[i]].name;
-    f->spans = loop->spans;
+    f->spans = loop->trace.spans;
     f->span_part = name;
     f->n_span_parts = d->n;
     return DROVE_OK;

@@ -42,8 +42,8 @@ static drove_infer infer_on(const drove_problem *problem, const drove_workers *w
                          .kernels = &workers->kernels,
                          .data = data,
                          .theta = theta,
-                         .chunk_rows = workers->loop->score_rows,
-                         .usual_rows = workers->loop->update_rows,
+                         .chunk_rows = workers->loop->sizes.score_rows,
+                         .usual_rows = workers->loop->sizes.update_rows,
                          .n_threads = n_cores,
                          .value_shift = problem->target_shift,
                          .value_scale = problem->target_scale};

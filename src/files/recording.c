@@ -89,7 +89,7 @@ drove_status drove__run_record_strategy(const drove_config *config, const drove_
     DROVE_TRY(settle_method(config, workers));
     if (config->files.record == NULL || problem->given != NULL) return DROVE_OK; /* or a trial */
     return drove__recording_open(workers->ranks.rank == 0 ? config->files.record : NULL,
-                                 workers->plan.n_workers, &workers->loop->recording);
+                                 workers->plan.n_workers, &workers->loop->trace.recording);
 }
 
 /* ---- recording ---- */
@@ -130,7 +130,7 @@ drove_status drove__run_record_begin(const drove_config *config, const drove_pro
                                      const drove_workers *workers, bool recovers,
                                      const char *resumed_name)
 {
-    drove_recording *recording = workers->loop->recording;
+    drove_recording *recording = workers->loop->trace.recording;
     char *text;
     DROVE_TRY(make_header(config, problem, workers, recovers, &text));
     drove_status status = drove__recording_begin(recording, text);
@@ -155,8 +155,8 @@ drove_status drove__run_record_begin(const drove_config *config, const drove_pro
 /* The run goes on without its record, which is good up to its last mark. */
 static void leave_record(const drove_workers *workers)
 {
-    drove__recording_close(workers->loop->recording);
-    workers->loop->recording = NULL;
+    drove__recording_close(workers->loop->trace.recording);
+    workers->loop->trace.recording = NULL;
 }
 
 /* Processes alone: any other worker comes to the end of its step. */
@@ -181,7 +181,7 @@ static void write_mark(const drove_workers *workers, drove_state *state, uint64_
 {
     drove_recorded_mark mark = drove__run_record_mark(workers, state);
     mark.outcome = outcome;
-    if (drove__recording_mark(workers->loop->recording, &mark) != DROVE_OK)
+    if (drove__recording_mark(workers->loop->trace.recording, &mark) != DROVE_OK)
         give_up(workers, state, cb);
 }
 
@@ -191,7 +191,7 @@ drove_status drove__run_record_parked(const char *record, const drove_workers *w
     if (workers->repeating != NULL) DROVE_TRY(drove__replay_parked(workers, state));
     if (record == NULL) return DROVE_OK;
     if (workers->ranks.n > 1) DROVE_TRY(drove__ranks_record(workers));
-    if (workers->loop->recording == NULL || workers->ranks.rank != 0) return DROVE_OK;
+    if (workers->loop->trace.recording == NULL || workers->ranks.rank != 0) return DROVE_OK;
     if (has_lost_one(workers)) {
         drove__run_warn(cb,
                         "record: %s ends at its last mark: nobody knows how far the lost worker's "
@@ -209,20 +209,21 @@ drove_status drove__run_record_failed(const drove_workers *workers, drove_state 
                                       drove_status status, const drove_callbacks *cb)
 {
     char text[DROVE_ERROR_TEXT_SIZE];
-    if (workers->loop->recording == NULL || workers->ranks.n > 1 || has_lost_one(workers))
+    if (workers->loop->trace.recording == NULL || workers->ranks.n > 1 || has_lost_one(workers))
         return status;
     drove__error_copy(text);
     /* A round that one worker did not end is not repeated. */
     if (workers->repeat == DROVE_REPEAT_ORDER) write_mark(workers, state, 0, cb);
-    if (workers->loop->recording != NULL) write_mark(workers, state, DROVE_RECORDED_FAILED, cb);
+    if (workers->loop->trace.recording != NULL)
+        write_mark(workers, state, DROVE_RECORDED_FAILED, cb);
     return drove__fail(status, "%s", text);
 }
 
 drove_status drove__run_record_end(const char *record, const drove_workers *workers,
                                    drove_state *state, const drove_callbacks *cb)
 {
-    if (workers->loop->recording != NULL && workers->ranks.rank == 0) {
-        drove_recording *r = workers->loop->recording;
+    if (workers->loop->trace.recording != NULL && workers->ranks.rank == 0) {
+        drove_recording *r = workers->loop->trace.recording;
         drove_recorded_mark mark = drove__run_record_mark(workers, state);
         mark.outcome = 1 + (unsigned)state->outcome;
         if (drove__recording_mark(r, &mark) != DROVE_OK) give_up(workers, state, cb);

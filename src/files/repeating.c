@@ -333,7 +333,7 @@ drove_status drove__replay_begin(const drove_problem *problem, const drove_worke
                            "published before is repeated");
     state->standing.recovers = p->header.recovers; /* it follows from options that were auto */
     if (p->steps != NULL) {
-        workers->loop->measures_gradients = true;
+        workers->loop->trace.measures_gradients = true;
         p->replay.stepped = stepped;
         p->replay.context = p;
     }

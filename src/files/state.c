@@ -285,7 +285,7 @@ drove_status drove__state_save(drove_run *run)
     const drove_workers *workers = &run->workers;
     bool are_finite;
     DROVE_TRY(drove__run_check_theta(&run->problem, workers, state, &are_finite));
-    if (atomic_load(&workers->loop->nonfinite)) return DROVE_OK;
+    if (atomic_load(&workers->loop->ending.nonfinite)) return DROVE_OK;
     state->save = (drove_saving){.done_batches = atomic_load(&workers->loop->source->next),
                                  .done_updates = atomic_load(&workers->loop->sync->published),
                                  .done_ns = state->standing.train_ns,

@@ -16,12 +16,12 @@ static drove_status score_chunk(drove_worker *w, size_t chunk)
     size_t first = chunk * sc->chunk_rows;
     size_t n = sc->n_rows - first < sc->chunk_rows ? sc->n_rows - first : sc->chunk_rows;
     for (size_t i = 0; i < n; i++)
-        w->row[0][i] = (uint32_t)((uint64_t)(first + i) * sc->data->n_rows / sc->n_rows);
-    const drove_batch batch = {.data = sc->data, .row = w->row[0], .n_rows = n};
+        w->batches.row[0][i] = (uint32_t)((uint64_t)(first + i) * sc->data->n_rows / sc->n_rows);
+    const drove_batch batch = {.data = sc->data, .row = w->batches.row[0], .n_rows = n};
     const drove_work work = {.batch = &batch, .theta = sc->theta};
-    atomic_store_explicit(&w->is_computing, 1, memory_order_relaxed);
+    atomic_store_explicit(&w->health.is_computing, 1, memory_order_relaxed);
     drove_status status = drove__engine_do(w->engine_ops, w->engine, &work, w->timeout_ns, &done);
-    atomic_store_explicit(&w->is_computing, 0, memory_order_relaxed);
+    atomic_store_explicit(&w->health.is_computing, 0, memory_order_relaxed);
     DROVE_TRY(status);
     sc->chunk[chunk] = done.score;
     return DROVE_OK;
@@ -32,13 +32,13 @@ void drove__worker_score(drove_worker *w)
     drove_loop *loop = w->loop;
     drove_scoring *sc = &loop->scoring;
     drove_source *from = loop->source;
-    while (!atomic_load(&w->is_lost)) {
+    while (!atomic_load(&w->health.is_lost)) {
         size_t chunk = sc->first + atomic_fetch_add(&sc->next, 1) * sc->stride;
         drove__heartbeat(w);
         if (chunk >= sc->n_chunks) return;
         drove_status status = score_chunk(w, chunk);
         if (status == DROVE_OK) continue;
-        if (atomic_exchange(&w->is_lost, 1) != 0) return;
+        if (atomic_exchange(&w->health.is_lost, 1) != 0) return;
         bool is_borne = from != NULL && drove__source_failed(from, w->index);
         if (!is_borne || drove__custom_has_failed(loop->model)) drove__worker_fail(w, status);
     }
@@ -49,7 +49,7 @@ void drove__worker_score(drove_worker *w)
 drove_status drove__scoring_init(drove_loop *loop, size_t n_rows)
 {
     drove_scoring *sc = &loop->scoring;
-    sc->chunk_rows = loop->score_rows;
+    sc->chunk_rows = loop->sizes.score_rows;
     size_t n_chunks = (n_rows + sc->chunk_rows - 1) / sc->chunk_rows;
     sc->chunk = drove__alloc(n_chunks, sizeof *sc->chunk);
     return sc->chunk != NULL

@@ -27,7 +27,7 @@ drove_score drove__scoring_sum(const drove_loop *loop);
 
 /* ---- population.c ---- */
 
-/* loop->statistics = theta with batch normalisation's statistics at it.  Errors: those of the
+/* loop->statistics.theta = theta with batch normalisation's statistics at it.  Errors: those of the
  * engine. */
 drove_status drove__population_run(drove_loop *loop, const float *theta);
 

@@ -5,7 +5,7 @@
 
 void drove__loop_halt(drove_loop *loop)
 {
-    if (loop->halt_wished != NULL) atomic_store(loop->halt_wished, 1);
+    if (loop->ending.halt_wished != NULL) atomic_store(loop->ending.halt_wished, 1);
     else loop->source->ops->halt(loop->source);
 }
 
@@ -19,15 +19,15 @@ void drove__worker_fail(drove_worker *w, drove_status status)
 {
     const drove_sync *s = w->loop->sync;
     drove__worker_keep_error(w, status);
-    atomic_store(&w->loop->halted, 1);
+    atomic_store(&w->loop->ending.halted, 1);
     drove__loop_halt(w->loop);
-    if (w->loop->stream != NULL) drove__stream_cancel(w->loop->stream, status);
+    if (w->loop->data.stream != NULL) drove__stream_cancel(w->loop->data.stream, status);
     if (s->ops->stop != NULL) s->ops->stop(w->loop->sync);
 }
 
 void drove__worker_check_finite(drove_worker *w, double loss)
 {
     if (isfinite(loss)) return;
-    atomic_store(&w->loop->nonfinite, 1);
+    atomic_store(&w->loop->ending.nonfinite, 1);
     drove__loop_halt(w->loop);
 }

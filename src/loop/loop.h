@@ -48,6 +48,48 @@ typedef struct drove_slices {
     size_t     *layer;    /* [n] */
 } drove_slices;
 
+/* The batch in hand and those ahead: batches.c. */
+typedef struct drove_worker_batches {
+    uint32_t     *row[2];           /* [max_rows] of the batch in hand and the one ahead */
+    drove_loader *loader;           /* NULL: its engine gathers batches itself */
+    uint64_t      window;           /* of the stream, of batches ... */
+    uint64_t      n_trained;        /* ... that are trained and not yet said to be */
+    bool          is_training;      /* the batch in hand is of that window too */
+    drove_task    ahead[2];         /* tasks taken from the source before their time */
+    unsigned      n_ahead, in_hand; /* of ahead; row[in_hand] is the batch in hand's */
+    size_t        staged_rows;      /* examples of ahead[0], staged */
+} drove_worker_batches;
+
+/* The rule of parameters that are words: rule.h. */
+typedef struct drove_worker_rule {
+    drove_engine_rule ops;
+    float            *state; /* shared, behind the words that are lent; NULL: its own */
+    uint64_t          t;     /* of the next update in these; 0: not found yet */
+} drove_worker_rule;
+
+/* Seen by other threads.  heartbeat and is_computing relaxed: no other data depends on them. */
+typedef struct drove_worker_health {
+    _Atomic uint64_t heartbeat;    /* lets a monitor tell a slow worker from a hung one */
+    _Atomic int      is_computing; /* its engine has a batch in hand */
+    _Atomic int      is_lost;      /* takes no further part; it still parks */
+    _Atomic int      is_silent;    /* its thread is not waited for any more ... */
+    _Atomic int      has_ended;    /* ... and came back after all, and is gone */
+} drove_worker_health;
+
+typedef struct drove_worker_resident { /* parameters that its device keeps and updates */
+    bool is_there;
+    bool has_params; /* it was given them */
+} drove_worker_resident;
+
+typedef struct drove_worker_costs { /* loop->on: of a gradient on cores */
+    double batch_ns, example_ns;
+} drove_worker_costs;
+
+typedef struct drove_worker_probe { /* batch sizes by probe.c; 0: not measured */
+    bool     is_wanted;
+    uint64_t least, most;
+} drove_worker_probe;
+
 struct drove_worker {
     drove_loop              *loop;
     unsigned                 index;
@@ -58,37 +100,21 @@ struct drove_worker {
     const drove_engine_ops  *engine_ops;
     drove_engine            *engine; /* made by the worker's own thread, near its memory */
     uint64_t                 timeout_ns;
-    bool                     is_resident; /* its device keeps and updates parameters of its own */
-    bool                     has_params;  /* ... and was given them */
-    float                   *grad;        /* [n_params]; NULL where the strategy lends one */
-    uint32_t                *row[2];      /* [max_rows] of the batch in hand and the one ahead */
-    drove_loader            *loader;      /* NULL: its engine gathers batches itself */
-    uint64_t                 window;      /* of the stream, of batches ... */
-    uint64_t                 n_trained;   /* ... that are trained and not yet said to be */
-    bool                     is_training; /* the batch in hand is of that window too */
-    drove_task               ahead[2];    /* tasks taken from the source before their time */
-    unsigned                 n_ahead, in_hand; /* of ahead; row[in_hand] is the batch in hand's */
-    size_t                   staged_rows;      /* examples of ahead[0], staged */
+    drove_worker_resident    resident;
+    float                   *grad; /* [n_params]; NULL where the strategy lends one */
+    drove_worker_batches     batches;
     drove_optim_worker       optim;
-    drove_engine_rule        rule;       /* of words: loop/rule.h */
-    float                   *rule_state; /* shared, behind the words that are lent; NULL: its own */
-    uint64_t                 rule_t;     /* of the next update in these; 0: not found yet */
+    drove_worker_rule        word_rule;
     drove_order_cursor       cursor;
     drove_trace_worker       trace;
     drove_traffic            traffic;
-    drove_engine_times       times;                /* of a device, summed */
-    double                   batch_ns, example_ns; /* loop->on: of a gradient on cores */
-    /* Lets a monitor tell a slow worker from a hung one.  Relaxed: no other data depends on it. */
-    _Atomic uint64_t heartbeat;
-    _Atomic int      is_computing; /* its engine has a batch in hand */
-    _Atomic int      is_lost;      /* takes no further part; it still parks */
-    _Atomic int      is_silent;    /* its thread is not waited for any more ... */
-    _Atomic int      has_ended;    /* ... and came back after all, and is gone */
-    drove_status     status;       /* first failure, with its text */
-    char             error[DROVE_ERROR_TEXT_SIZE];
-    size_t           most_rows;                     /* of one batch */
-    bool             is_probed;                     /* probe.c measures it */
-    uint64_t         measured_least, measured_most; /* batch sizes, by a probe; 0: not measured */
+    drove_engine_times       times; /* of a device, summed */
+    drove_worker_costs       costs;
+    drove_worker_health      health;
+    drove_status             status; /* first failure, with its text */
+    char                     error[DROVE_ERROR_TEXT_SIZE];
+    size_t                   most_rows; /* of one batch */
+    drove_worker_probe       probe;
 } DROVE_ALIGNED_CACHE_LINE;
 
 typedef struct drove_scoring { /* one evaluation in chunks */
@@ -101,44 +127,70 @@ typedef struct drove_scoring { /* one evaluation in chunks */
     _Atomic size_t    next;
 } drove_scoring;
 
+typedef struct drove_loop_data {
+    const drove_data *train;
+    const drove_data *sample; /* train, or, of data on disk, examples in memory */
+    drove_stream     *stream; /* that train's rows are windows of; NULL: all are in memory */
+} drove_loop_data;
+
+typedef struct drove_loop_sizes { /* examples */
+    uint64_t batch;               /* --batch */
+    size_t   update_rows;         /* of an update */
+    size_t   score_rows;          /* of an evaluation's chunk */
+} drove_loop_sizes;
+
+typedef struct drove_loop_loading {
+    bool          is_wanted; /* batches go through a loader */
+    unsigned      n_threads;
+    drove_loader *loader; /* of threads; NULL: none, or each process has its own */
+} drove_loop_loading;
+
+typedef struct drove_loop_trace {                  /* what is kept of each step */
+    drove_phase      acquire_phase, publish_phase; /* exchange, where that is what it is */
+    drove_spans     *spans;                        /* time line; NULL: not wanted */
+    drove_recording *recording;                    /* NULL: not wanted */
+    bool             measures_gradients;           /* their norms are wanted */
+} drove_loop_trace;
+
+typedef struct drove_loop_statistics { /* of batch normalisation: population.c */
+    float   *theta;                    /* [n_params] theta, then they */
+    unsigned worker;                   /* that computes them */
+} drove_loop_statistics;
+
+typedef struct drove_loop_ending {
+    _Atomic int *halt_seen; /* over ranks: all are to stop; NULL: one process */
+    _Atomic int *halt_wished;
+    _Atomic int  halted; /* a worker failed */
+    _Atomic int  nonfinite;
+} drove_loop_ending;
+
 struct drove_loop {
+    /* constant while the workers train */
     const drove_plan       *plan;
     const drove_clock      *clock;
     drove_virtual          *on; /* the virtual clock that workers keep to; NULL: real time */
     const drove_topo       *topo;
     const drovek_table     *kernels;
     const drove_model      *model;
-    const drove_data       *train;
-    const drove_data       *sample; /* train, or, of data on disk, examples in memory */
     const drove_optim      *optim;
-    drove_sync             *sync;
-    drove_source           *source;
+    drove_loop_data         data;
     drove_order             order;
-    drove_stream           *stream; /* that train's rows are windows of; NULL: all are in memory */
     const drove_engine_ops *core_ops; /* engine of workers on cores */
     drove_engine_shared    *shared;   /* TYPED: of all its engines; NULL: floats */
-    drove_loader           *loader;   /* of threads; NULL: none, or each process has its own */
-    unsigned                n_loaders;
-    bool                    loads;       /* batches go through a loader */
-    uint64_t                batch;       /* --batch */
-    size_t                  update_rows; /* examples of an update */
-    size_t                  score_rows;  /* examples of an evaluation's chunk */
+    drove_loop_loading      loading;
+    drove_loop_sizes        sizes;
     uint64_t                seed;
-    bool                    spans_wanted;                 /* gradients may leave parts unwritten */
-    drove_phase             acquire_phase, publish_phase; /* exchange, where that is what it is */
+    bool                    spans_wanted; /* gradients may leave parts unwritten */
     drove_slices            slices;
-    drove_spans            *spans;              /* time line; NULL: not wanted */
-    drove_recording        *recording;          /* of every step; NULL: not wanted */
-    bool                    measures_gradients; /* their norms are wanted */
-    drove_worker           *worker; /* [plan->n_workers]; only those here have engines */
-    drove_host             *host;
-    drove_scoring           scoring;
-    float       *statistics;   /* [n_params] theta, then batch normalisation's statistics */
-    unsigned     statistician; /* the worker that computes them */
-    _Atomic int *halt_seen;    /* over ranks: all are to stop; NULL: one process */
-    _Atomic int *halt_wished;
-    _Atomic int  halted; /* a worker failed */
-    _Atomic int  nonfinite;
+    drove_loop_trace        trace;
+    /* of all workers together */
+    drove_sync           *sync;
+    drove_source         *source;
+    drove_worker         *worker; /* [plan->n_workers]; only those here have engines */
+    drove_host           *host;
+    drove_scoring         scoring;
+    drove_loop_statistics statistics;
+    drove_loop_ending     ending;
 };
 
 /* No further batch is begun, or, among ranks, none after the next exchange; by any thread. */
@@ -146,8 +198,8 @@ void drove__loop_halt(drove_loop *loop);
 
 static inline void drove__heartbeat(drove_worker *w)
 {
-    uint64_t n = atomic_load_explicit(&w->heartbeat, memory_order_relaxed);
-    atomic_store_explicit(&w->heartbeat, n + 1, memory_order_relaxed);
+    uint64_t n = atomic_load_explicit(&w->health.heartbeat, memory_order_relaxed);
+    atomic_store_explicit(&w->health.heartbeat, n + 1, memory_order_relaxed);
 }
 
 /* The status with its text, for the controlling thread; by the worker's thread. */

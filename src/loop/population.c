@@ -16,21 +16,23 @@ enum { MOST_BATCHES = 16 };
 static drove_status add_statistics(drove_loop *loop, const drove_engine_ops *ops, drove_engine *e,
                                    uint32_t *row)
 {
-    const size_t n_rows = loop->sample->n_rows, batch = loop->update_rows;
+    const size_t n_rows = loop->data.sample->n_rows, batch = loop->sizes.update_rows;
     size_t n = n_rows / batch < MOST_BATCHES ? n_rows / batch : MOST_BATCHES;
     for (size_t i = 0; i < n; i++) {
         for (size_t r = 0; r < batch; r++)
             row[r] = (uint32_t)((uint64_t)(i * batch + r) * n_rows / (n * batch));
-        const drove_batch at = {.data = loop->sample, .row = row, .n_rows = batch, .number = i};
-        DROVE_TRY(ops->statistics(e, loop->statistics, &at, 1.0f / (float)n, loop->statistics));
+        const drove_batch at = {
+            .data = loop->data.sample, .row = row, .n_rows = batch, .number = i};
+        DROVE_TRY(ops->statistics(e, loop->statistics.theta, &at, 1.0f / (float)n,
+                                  loop->statistics.theta));
     }
     return DROVE_OK;
 }
 
 void drove__worker_statistics(drove_worker *w)
 {
-    if (w->index != w->loop->statistician) return;
-    drove_status status = add_statistics(w->loop, w->engine_ops, w->engine, w->row[0]);
+    if (w->index != w->loop->statistics.worker) return;
+    drove_status status = add_statistics(w->loop, w->engine_ops, w->engine, w->batches.row[0]);
     if (status != DROVE_OK) drove__worker_fail(w, status);
 }
 
@@ -38,13 +40,14 @@ static drove_status compute_here(drove_loop *loop)
 {
     const drove_engine_options opt = {.model = loop->model,
                                       .kernels = loop->kernels,
-                                      .data = loop->sample,
-                                      .max_rows = loop->update_rows,
+                                      .data = loop->data.sample,
+                                      .max_rows = loop->sizes.update_rows,
                                       .seed = loop->seed};
     drove_engine *e = NULL;
-    uint32_t *row = drove__alloc(loop->update_rows, sizeof *row);
-    drove_status status = row == NULL ? drove__fail_nomem("rows of a batch", loop->update_rows)
-                                      : drove__engine_host.create(&opt, &e);
+    uint32_t *row = drove__alloc(loop->sizes.update_rows, sizeof *row);
+    drove_status status = row == NULL
+                              ? drove__fail_nomem("rows of a batch", loop->sizes.update_rows)
+                              : drove__engine_host.create(&opt, &e);
     if (status == DROVE_OK) status = add_statistics(loop, &drove__engine_host, e, row);
     drove__engine_host.destroy(e);
     drove__free(row);
@@ -59,7 +62,7 @@ static unsigned find_statistician(const drove_loop *loop)
     for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++) {
         const drove_worker *w = &loop->worker[i];
         bool is_lost =
-            atomic_load(&w->is_lost) || (h->ops->lost != NULL && h->ops->lost(h, i) != NULL);
+            atomic_load(&w->health.is_lost) || (h->ops->lost != NULL && h->ops->lost(h, i) != NULL);
         if (!is_lost && (w->engine_ops->can & DROVE_ENGINE_STATISTICS) != 0) return i;
     }
     return plan->n_workers;
@@ -69,12 +72,12 @@ drove_status drove__population_run(drove_loop *loop, const float *theta)
 {
     const size_t n = loop->model->n_params, n_statistics = loop->model->n_statistics;
     drove_status status;
-    memcpy(loop->statistics, theta, (n - n_statistics) * sizeof *theta);
+    memcpy(loop->statistics.theta, theta, (n - n_statistics) * sizeof *theta);
     do { /* again if the worker was lost meanwhile */
-        memset(loop->statistics + n - n_statistics, 0, n_statistics * sizeof *theta);
-        loop->statistician = find_statistician(loop);
-        if (loop->statistician == loop->plan->n_workers) return compute_here(loop);
+        memset(loop->statistics.theta + n - n_statistics, 0, n_statistics * sizeof *theta);
+        loop->statistics.worker = find_statistician(loop);
+        if (loop->statistics.worker == loop->plan->n_workers) return compute_here(loop);
         status = drove__host_do(loop->host, DROVE_DO_STATISTICS);
-    } while (status == DROVE_OK && find_statistician(loop) != loop->statistician);
+    } while (status == DROVE_OK && find_statistician(loop) != loop->statistics.worker);
     return status;
 }

@@ -21,13 +21,13 @@ static drove_status time_batch(drove_worker *w, size_t n, double *out_s)
     const float *theta = loop->sync->ops->peek(loop->sync).theta;
     drove_gradient grad = {.value = w->grad};
     const drove_task task = {.n_rows = n};
-    drove_batch batch = {.data = w->data, .row = w->row[0], .n_rows = n};
+    drove_batch batch = {.data = w->data, .row = w->batches.row[0], .n_rows = n};
     const drove_work work = {.batch = &batch, .theta = theta, .grad = &grad};
-    (void)drove__order_rows(&loop->order, &w->cursor, &task, w->row[0]);
+    (void)drove__order_rows(&loop->order, &w->cursor, &task, w->batches.row[0]);
     uint64_t start = drove__clock_now(loop->clock);
-    atomic_store_explicit(&w->is_computing, 1, memory_order_relaxed);
+    atomic_store_explicit(&w->health.is_computing, 1, memory_order_relaxed);
     drove_status status = drove__engine_do(w->engine_ops, w->engine, &work, w->timeout_ns, NULL);
-    atomic_store_explicit(&w->is_computing, 0, memory_order_relaxed);
+    atomic_store_explicit(&w->health.is_computing, 0, memory_order_relaxed);
     DROVE_TRY(status);
     *out_s = (double)(drove__clock_now(loop->clock) - start) * 1e-9;
     drove__heartbeat(w);
@@ -67,13 +67,13 @@ void drove__worker_probe(drove_worker *w)
 {
     const drove_plan_worker *p = w->plan;
     uint64_t least, most;
-    if (!w->is_probed) return;
+    if (!w->probe.is_wanted) return;
     if (probe(w, &least, &most) != DROVE_OK) {
-        if (atomic_exchange(&w->is_lost, 1) == 0) drove__error_copy(w->error);
+        if (atomic_exchange(&w->health.is_lost, 1) == 0) drove__error_copy(w->error);
         return;
     }
-    w->measured_least = p->most != 0 && least > p->most ? p->most : least;
-    w->measured_most = p->least != 0 && most < p->least ? p->least : most;
+    w->probe.least = p->most != 0 && least > p->most ? p->most : least;
+    w->probe.most = p->least != 0 && most < p->least ? p->least : most;
 }
 
 drove_status drove__probe_run(drove_loop *loop, const drove_spec *spec)
@@ -87,8 +87,8 @@ drove_status drove__probe_run(drove_loop *loop, const drove_spec *spec)
         const drove_source_worker facts = {.is_device = w->device != NULL,
                                            .least = w->plan->least,
                                            .most = w->plan->most};
-        w->is_probed = coordinator->wants_probe(spec, &facts);
-        is_wanted |= w->is_probed;
+        w->probe.is_wanted = coordinator->wants_probe(spec, &facts);
+        is_wanted |= w->probe.is_wanted;
     }
     return is_wanted ? drove__host_do(loop->host, DROVE_DO_PROBE) : DROVE_OK;
 }

@@ -124,7 +124,7 @@ static void break_off(drove_host *h, unsigned worker, const char *why)
     snprintf(p->failure, sizeof p->failure, "worker %u (process %d on %s) %s %s; %s", worker,
              (int)p->process[worker].id, host, why, when, saved);
     p->give_up_ns = drove__clock_now(h->loop->clock) + GRACE_NS;
-    atomic_store(&h->loop->halted, 1);
+    atomic_store(&h->loop->ending.halted, 1);
     drove__loop_halt(h->loop);
     if (p->n_left > 0 && h->loop->sync->ops->stop != NULL) h->loop->sync->ops->stop(h->loop->sync);
 }
@@ -271,7 +271,7 @@ static void find_silent(drove_host *h, uint64_t passed_ns)
     for (unsigned i = 0; i < h->loop->plan->n_workers; i++) {
         process *one = &p->process[i];
         uint64_t heartbeat =
-            atomic_load_explicit(&h->loop->worker[i].heartbeat, memory_order_relaxed);
+            atomic_load_explicit(&h->loop->worker[i].health.heartbeat, memory_order_relaxed);
         bool is_still = is_busy(p, i) && heartbeat == one->heartbeat;
         one->still_ns = is_still ? one->still_ns + counted(one, passed_ns) : 0;
         if (!is_still) one->is_read = false;
@@ -446,9 +446,9 @@ static bool stop(drove_host *h)
         }
         one->is_alive = false;
         w->engine = NULL; /* they were in the child's memory */
-        w->row[0] = w->row[1] = NULL;
+        w->batches.row[0] = w->batches.row[1] = NULL;
         w->own_data = NULL;
-        w->loader = NULL;
+        w->batches.loader = NULL;
     }
     return true;
 }

@@ -94,7 +94,8 @@ static void source_open(drove_source *s, uint64_t limit, uint64_t most_updates)
 static void source_halt(drove_source *s)
 {
     drove_replay *r = s->impl;
-    if (!atomic_load(&r->loop->nonfinite) || atomic_load(&r->loop->halted)) r->is_halted = true;
+    if (!atomic_load(&r->loop->ending.nonfinite) || atomic_load(&r->loop->ending.halted))
+        r->is_halted = true;
 }
 
 static bool source_next(drove_source *s, unsigned worker, bool waits, drove_task *out)
@@ -184,9 +185,9 @@ static void pass(replayed_worker *v)
 static bool batch_comes(const drove_replay *r, unsigned worker)
 {
     const drove_loop *loop = r->loop;
-    if (loop->stream == NULL) return true;
+    if (loop->data.stream == NULL) return true;
     const uint64_t number = step_at(&r->worker[worker], 0)->number;
-    return drove__stream_comes(loop->stream, drove__order_window(&loop->order, number));
+    return drove__stream_comes(loop->data.stream, drove__order_window(&loop->order, number));
 }
 
 /* Takes the batch, and, unless it steps in place, the view, and computes. */
@@ -222,7 +223,7 @@ static drove_status end(drove_replay *r, unsigned worker)
     else if (step->is_dropped) drove__step_drop(w, &v->hand);
     else DROVE_TRY(drove__step_end(w, &v->hand));
     if (is_live) say_step(r, worker, true);
-    if (r->loop->stream != NULL) drove__batches_end(w); /* others may wait for its window */
+    if (r->loop->data.stream != NULL) drove__batches_end(w); /* others may wait for its window */
     pass(v);
     return DROVE_OK;
 }
@@ -363,7 +364,7 @@ static bool go_on(drove_replay *r, drove_status *status)
     for (unsigned i = 0; i < n; i++) all_have_ended &= r->worker[i].has_ended;
     if (*status != DROVE_OK || all_have_ended) return false;
     r->is_cut = is_enough(r);
-    if (r->is_cut || r->is_halted || atomic_load(&loop->halted)) return false;
+    if (r->is_cut || r->is_halted || atomic_load(&loop->ending.halted)) return false;
     unsigned next = next_worker(r);
     if (next == n) {
         for (next = 0; r->worker[next].has_ended; next++) continue;

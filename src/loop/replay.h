@@ -20,7 +20,7 @@ typedef struct drove_replayed_step { /* that was just made, or dropped */
     const drove_recorded *recorded;
     bool                  is_in_place;   /* then loss and gradient_norm are not known */
     double                loss;          /* mean, of its batch */
-    double                gradient_norm; /* where loop->measures_gradients */
+    double                gradient_norm; /* where loop->trace.measures_gradients */
     float                 eta;
 } drove_replayed_step;
 

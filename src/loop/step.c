@@ -55,7 +55,7 @@ static void note(const drove_worker *w, drove_span_kind kind, size_t slice, uint
                                   .iteration = iteration,
                                   .part = slice == DROVE_NO_PART ? UINT32_MAX : (uint32_t)slice,
                                   .kind = (uint32_t)kind};
-    drove__spans_add(w->loop->spans, w->index, &span);
+    drove__spans_add(w->loop->trace.spans, w->index, &span);
 }
 
 /* ---- straight into shared parameters ---- */
@@ -68,7 +68,7 @@ bool drove__steps_in_place(const drove_worker *w, size_t n_rows)
     if (loop->sync->live == NULL || (loop->source != NULL && loop->source->publishes)) return false;
     if ((w->engine_ops->can & DROVE_ENGINE_FUSED) == 0 || w->plan->n_cores > 1) return false;
     if (!loop->optim->fusable) return false;
-    size_t usual = loop->plan->source->counts_rows ? n_rows : loop->update_rows;
+    size_t usual = loop->plan->source->counts_rows ? n_rows : loop->sizes.update_rows;
     return (usual == 1 || (loop->sync->needs & DROVE_SYNC_LIVE) != 0) &&
            drove__model_fuses(loop->model);
 }
@@ -94,7 +94,7 @@ static drove_recorded recorded_task(const drove_task *task)
  * the strategy counts and the clock is read for is then done once for all of them. */
 static bool joins_batches(const drove_loop *loop)
 {
-    return loop->shared == NULL && loop->recording == NULL && loop->spans == NULL &&
+    return loop->shared == NULL && loop->trace.recording == NULL && loop->trace.spans == NULL &&
            loop->source->ops->done == NULL;
 }
 
@@ -126,7 +126,7 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     drove__rule_begin(w, &live);
     drove_status status = steps_of_batch(w, &live, batch, eta, &made);
     while (status == DROVE_OK && made.n_steps < s->most_steps && joins_batches(loop) &&
-           !atomic_load(&loop->nonfinite) && drove__batches_more(w, &further, &next)) {
+           !atomic_load(&loop->ending.nonfinite) && drove__batches_more(w, &further, &next)) {
         drove__heartbeat(w);
         status = steps_of_batch(w, &live, &next, drove__step_size(loop, &further), &made);
         n_rows += next.n_rows;
@@ -140,7 +140,7 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     w->trace.clamped += made.n_clamped;
     info.attempts += (uint32_t)made.n_steps - 1; /* one each, and the strategy's failed ones */
     count(w, n_rows, made.n_steps, &info);
-    if (loop->recording != NULL) {
+    if (loop->trace.recording != NULL) {
         drove_recorded r = recorded_task(task);
         r.read = s->worker[w->index].version;
         r.view_order = r.read; /* in place, there is none: this takes one byte */
@@ -148,9 +148,10 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
         r.order = info.order;
         r.n_steps = made.n_steps;
         r.is_updated = info.updated != 0;
-        drove__recording_step(loop->recording, w->index, &r);
+        drove__recording_step(loop->trace.recording, w->index, &r);
     }
-    if (loop->spans != NULL) note(w, DROVE_SPAN_BACKWARD, DROVE_NO_PART, task->number, t0, t1);
+    if (loop->trace.spans != NULL)
+        note(w, DROVE_SPAN_BACKWARD, DROVE_NO_PART, task->number, t0, t1);
     if (loop->source->ops->done != NULL)
         loop->source->ops->done(loop->source, w->index, task, made.n_steps);
     return DROVE_OK;
@@ -166,7 +167,7 @@ static void on_layer(void *context, size_t layer)
     size_t i = w->loop->slices.of_layer[layer];
     if (i == DROVE_NO_PART) return;
     const drove_span *slice = &w->loop->slices.slice[i];
-    bool is_noted = w->loop->spans != NULL;
+    bool is_noted = w->loop->trace.spans != NULL;
     if (is_noted && c->first_ns == 0) {
         c->first = i; /* when its backward began is known at the end alone: note_passes */
         c->first_ns = now(w);
@@ -183,7 +184,7 @@ static void note_passes(const drove_slicing *c, const drove_engine_times *t, uin
                         uint64_t end_ns)
 {
     uint64_t middle_ns = begin_ns + t->forward_ns;
-    if (c->w->loop->spans == NULL) return;
+    if (c->w->loop->trace.spans == NULL) return;
     if (t->forward_ns > 0)
         note(c->w, DROVE_SPAN_FORWARD, DROVE_NO_PART, c->iteration, begin_ns, middle_ns);
     if (c->first_ns != 0)
@@ -208,7 +209,7 @@ static drove_status set_params(drove_worker *w)
     drove_sync *s = w->loop->sync;
     DROVE_TRY(w->engine_ops->resident->set_params(w->engine, &of_device,
                                                   s->ops->replicas->vector(s, w->index)));
-    w->has_params = true;
+    w->resident.has_params = true;
     return DROVE_OK;
 }
 
@@ -284,7 +285,8 @@ static void spend_gradient(const drove_worker *w, const drove_work *work, drove_
     const size_t n = w->loop->optim->n;
     double taken_ns = drove__optim_take(work->theta, 0, n, g->span, g->n_spans, false) +
                       drove__optim_take(g->value, 0, n, g->span, g->n_spans, true);
-    drove__spend_work(w->batch_ns + w->example_ns * (double)work->batch->n_rows, taken_ns);
+    drove__spend_work(w->costs.batch_ns + w->costs.example_ns * (double)work->batch->n_rows,
+                      taken_ns);
     uint64_t took_ns = now(w) - begin_ns;
     done->times =
         (drove_engine_times){.forward_ns = took_ns / 3, .backward_ns = took_ns - took_ns / 3};
@@ -300,13 +302,13 @@ static drove_status compute(drove_worker *w, const drove_batch *batch, const flo
         .grad = c->grad,
         .update = {.scale = 1.0f, .eta = c->eta, .t = c->iteration + 1},
     };
-    atomic_store_explicit(&w->is_computing, 1, memory_order_relaxed);
+    atomic_store_explicit(&w->health.is_computing, 1, memory_order_relaxed);
     drove_status status = ops->begin(w->engine, &work);
     if (status == DROVE_OK) drove__batches_stage(w);
     if (status == DROVE_OK && theta == NULL) status = exchange_sums(w);
     if (status == DROVE_OK) status = ops->finish(w->engine, w->timeout_ns, done);
     if (status == DROVE_OK) spend_gradient(w, &work, done);
-    atomic_store_explicit(&w->is_computing, 0, memory_order_relaxed);
+    atomic_store_explicit(&w->health.is_computing, 0, memory_order_relaxed);
     return status;
 }
 
@@ -321,7 +323,7 @@ static drove_status publish(drove_worker *w, const drove_task *task, const drove
     const drove_source_coordinator_ops *coordinator = from->ops->coordinator;
     if (coordinator != NULL && coordinator->accepts != NULL &&
         !coordinator->accepts(from, w->index)) {
-        atomic_store(&w->is_lost, 1);
+        atomic_store(&w->health.is_lost, 1);
         return DROVE_E_SYSTEM;
     }
     drove__worker_check_finite(w, loss);
@@ -339,7 +341,7 @@ static void add_times(drove_worker *w, const drove_step_hand *h, const drove_pub
     const drove_engine_times *spent = &h->done.times;
     const uint64_t *t = h->t;
     uint64_t *phase = w->trace.phase_ns, at = t[3], published = t[4] - t[3];
-    bool exchanges = loop->publish_phase == DROVE_PHASE_EXCHANGE;
+    bool exchanges = loop->trace.publish_phase == DROVE_PHASE_EXCHANGE;
     uint64_t update_ns = info->update_ns < published ? info->update_ns : published;
     uint64_t wait_ns = exchanges ? 0 : info->wait_ns; /* for others: part of the exchange */
     const struct {
@@ -355,20 +357,20 @@ static void add_times(drove_worker *w, const drove_step_hand *h, const drove_pub
     for (size_t i = 0; i < DROVE_COUNT(did); i++) {
         phase[did[i].phase] += did[i].ns;
         named += did[i].ns;
-        if (loop->spans != NULL && did[i].ns > 0 && did[i].kind != DROVE_SPAN_ADD)
+        if (loop->trace.spans != NULL && did[i].ns > 0 && did[i].kind != DROVE_SPAN_ADD)
             note(w, did[i].kind, DROVE_NO_PART, c->iteration, at, at + did[i].ns);
         at += did[i].ns;
     }
     phase[DROVE_PHASE_WAIT] += view->wait_ns - view->backoff_ns;
     phase[DROVE_PHASE_WAIT] -= info->backoff_ns; /* of info->wait_ns */
     phase[DROVE_PHASE_BACKOFF] += view->backoff_ns + info->backoff_ns;
-    phase[loop->acquire_phase] += above(t[1] - t[0], view->wait_ns);
+    phase[loop->trace.acquire_phase] += above(t[1] - t[0], view->wait_ns);
     phase[DROVE_PHASE_FORWARD] += spent->forward_ns;
     phase[DROVE_PHASE_BACKWARD] += backward_ns + spent->compute_ns;
     phase[DROVE_PHASE_EXCHANGE] += above(spent->copy_ns, spent->hidden_ns);
     phase[DROVE_PHASE_ACCUMULATE] += c->added_ns;
     phase[DROVE_PHASE_UPDATE] += t[3] - t[2];
-    phase[loop->publish_phase] += above(published, named);
+    phase[loop->trace.publish_phase] += above(published, named);
     w->trace.busy_ns += above(t[4] - t[0], view->wait_ns + info->wait_ns);
     w->traffic.bytes += info->bytes;
     w->traffic.messages += info->messages;
@@ -408,7 +410,7 @@ drove_status drove__step_begin(drove_worker *w, const drove_task *task, const dr
     h->grad = (drove_gradient){.value = w->grad, .spans_wanted = loop->spans_wanted && !is_sliced};
     h->slicing = (drove_slicing){.w = w, .grad = &h->grad, .eta = eta};
 
-    if (w->is_resident && !w->has_params) DROVE_TRY(set_params(w));
+    if (w->resident.is_there && !w->resident.has_params) DROVE_TRY(set_params(w));
     DROVE_TRY(s->ops->acquire(s, w->index, &h->view));
     h->t[1] = h->slicing.last_ns = now(w);
     h->slicing.iteration = h->view.version;
@@ -418,12 +420,12 @@ drove_status drove__step_begin(drove_worker *w, const drove_task *task, const dr
     float *lent = s->ops->gradient != NULL ? s->ops->gradient(s, w->index) : NULL;
     if (lent != NULL) h->grad.value = lent; /* publish will make the new parameters there */
     const float *theta =
-        w->is_resident ? NULL : drove__optim_theta(loop->optim, &w->optim, h->view.vector);
+        w->resident.is_there ? NULL : drove__optim_theta(loop->optim, &w->optim, h->view.vector);
     drove_status status = compute(w, &h->batch, theta, &h->slicing, &h->done);
     /* Others may wait for a window that this batch holds back, before they meet this worker. */
-    if (loop->stream != NULL) drove__batches_end(w);
+    if (loop->data.stream != NULL) drove__batches_end(w);
     h->t[2] = now(w);
-    if (loop->measures_gradients) h->gradient_norm = norm_of(&h->grad, loop->optim->n);
+    if (loop->trace.measures_gradients) h->gradient_norm = norm_of(&h->grad, loop->optim->n);
     if (status == DROVE_OK && !is_sliced)
         drove__optim_prepare(loop->optim, &w->optim, h->view.vector, h->grad.value, h->grad.span,
                              h->grad.n_spans, eta, &h->step);
@@ -440,14 +442,14 @@ drove_status drove__step_end(drove_worker *w, drove_step_hand *h)
     drove_publish_info info = {0};
     DROVE_TRY(publish(w, &h->task, &h->step, h->done.score.loss, &info));
     h->t[4] = now(w);
-    if (w->is_resident && w->engine_ops->resident->copies != NULL) {
+    if (w->resident.is_there && w->engine_ops->resident->copies != NULL) {
         noting copies = {.w = w, .iteration = h->view.version};
         DROVE_TRY(w->engine_ops->resident->copies(w->engine, note_copy, &copies));
     }
     note_passes(&h->slicing, &h->done.times, h->t[1], h->t[2]);
     add_times(w, h, &info);
     count(w, h->batch.n_rows, 1, &info);
-    if (w->loop->recording != NULL) {
+    if (w->loop->trace.recording != NULL) {
         drove_recorded r = recorded_task(&h->task);
         r.read = h->view.version;
         r.staleness = info.staleness;
@@ -458,7 +460,7 @@ drove_status drove__step_end(drove_worker *w, drove_step_hand *h)
         r.is_dropped = info.dropped != 0;
         r.is_updated = info.updated != 0;
         r.is_early = info.is_early != 0;
-        drove__recording_step(w->loop->recording, w->index, &r);
+        drove__recording_step(w->loop->trace.recording, w->index, &r);
     }
     return DROVE_OK;
 }
@@ -500,9 +502,10 @@ drove_status drove__step_settle(drove_worker *w)
         const drove_params live = s->live->begin(s, w->index);
         w->engine_ops->typed->settle(w->engine, live.words);
         const drove_recorded settled = {.order = give_back(w), .is_settling = true};
-        if (loop->recording != NULL && settled.order != DROVE_NO_ORDER)
-            drove__recording_step(loop->recording, w->index, &settled);
+        if (loop->trace.recording != NULL && settled.order != DROVE_NO_ORDER)
+            drove__recording_step(loop->trace.recording, w->index, &settled);
     }
-    if (!w->is_resident || !w->has_params || atomic_load(&loop->halted)) return DROVE_OK;
+    if (!w->resident.is_there || !w->resident.has_params || atomic_load(&loop->ending.halted))
+        return DROVE_OK;
     return w->engine_ops->resident->get_params(w->engine, s->ops->replicas->vector(s, w->index));
 }

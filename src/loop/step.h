@@ -24,8 +24,8 @@ typedef struct drove_step_hand {
     drove_slicing   slicing;
     drove_work_done done;
     drove_step      step;
-    double          gradient_norm; /* of the batch, before the rule; loop->measures_gradients */
-    uint64_t        t[5];          /* acquire, compute, prepare, publish, the end */
+    double   gradient_norm; /* of the batch, before the rule; loop->trace.measures_gradients */
+    uint64_t t[5];          /* acquire, compute, prepare, publish, the end */
 } drove_step_hand;
 
 /* Trains on the batch of the task, with step size eta.  Errors: those of engine, strategy and

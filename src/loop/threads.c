@@ -98,13 +98,13 @@ static void *worker_main(void *argument)
         enter(w->loop->host, command, w->index);
         if (!drove__worker_obey(w, command)) break;
         pthread_mutex_lock(&t->lock);
-        bool is_silent = atomic_load(&w->is_silent);
+        bool is_silent = atomic_load(&w->health.is_silent);
         pthread_mutex_unlock(&t->lock);
         if (!is_silent) finish(t, &t->is_busy[w->index]);
         leave();
         if (is_silent) break;
     }
-    atomic_store(&w->has_ended, 1);
+    atomic_store(&w->health.has_ended, 1);
     return NULL;
 }
 
@@ -198,7 +198,7 @@ static void go(drove_host *h, drove_command command)
     t->command = command;
     t->n_busy = plan->n_here - t->n_silent + (t->service_is_started ? 1 : 0);
     for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++) {
-        t->is_busy[i] = !atomic_load(&h->loop->worker[i].is_silent);
+        t->is_busy[i] = !atomic_load(&h->loop->worker[i].health.is_silent);
         t->watch[i] = (watch){.since_ns = drove__clock_now(h->loop->clock)};
     }
     if (is_virtual(h, command)) {
@@ -219,9 +219,9 @@ static bool give_up(drove_host *h, unsigned worker)
     threads *t = h->impl;
     drove_worker *w = &h->loop->worker[worker];
     pthread_mutex_lock(&t->lock);
-    bool is_silent = t->is_busy[worker] && atomic_exchange(&w->is_lost, 1) == 0;
+    bool is_silent = t->is_busy[worker] && atomic_exchange(&w->health.is_lost, 1) == 0;
     if (is_silent) {
-        atomic_store(&w->is_silent, 1);
+        atomic_store(&w->health.is_silent, 1);
         t->is_busy[worker] = false;
         t->n_silent++;
         if (--t->n_busy == 0) drove__clock_cond_wake(&t->parked);
@@ -263,7 +263,7 @@ static void find_silent(drove_host *h)
         drove_worker *w = &h->loop->worker[i];
         double limit_s = 2.0 * w->plan->timeout_s;
         if (limit_s <= 0.0 || limit_s > 1e9) continue;
-        uint64_t heartbeat = atomic_load_explicit(&w->heartbeat, memory_order_relaxed);
+        uint64_t heartbeat = atomic_load_explicit(&w->health.heartbeat, memory_order_relaxed);
         if (heartbeat != t->watch[i].heartbeat)
             t->watch[i] = (watch){.heartbeat = heartbeat, .since_ns = now};
         pthread_mutex_lock(&t->lock);
@@ -271,7 +271,7 @@ static void find_silent(drove_host *h)
         pthread_mutex_unlock(&t->lock);
         bool is_late = now - t->watch[i].since_ns > (uint64_t)(limit_s * 1e9);
         /* Elsewhere it is being set up, or may wait for another worker. */
-        if (is_busy && is_late && atomic_load(&w->is_computing)) lose(h, w, limit_s);
+        if (is_busy && is_late && atomic_load(&w->health.is_computing)) lose(h, w, limit_s);
     }
 }
 
@@ -309,7 +309,7 @@ static unsigned n_left(const drove_host *h)
     const drove_plan *plan = h->loop->plan;
     unsigned n = 0;
     for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
-        n += !atomic_load(&h->loop->worker[i].is_lost);
+        n += !atomic_load(&h->loop->worker[i].health.is_lost);
     return n;
 }
 
@@ -321,9 +321,10 @@ static bool join(drove_host *h, unsigned i)
     const drove_clock *clock = h->loop->clock;
     const drove_worker *w = &h->loop->worker[i];
     threads *t = h->impl;
-    for (int k = 0; k < 100 && atomic_load(&w->is_silent) && !atomic_load(&w->has_ended); k++)
+    for (int k = 0;
+         k < 100 && atomic_load(&w->health.is_silent) && !atomic_load(&w->health.has_ended); k++)
         clock->sleep_until(clock->context, drove__clock_now(clock) + 10000000);
-    if (atomic_load(&w->is_silent) && !atomic_load(&w->has_ended)) {
+    if (atomic_load(&w->health.is_silent) && !atomic_load(&w->health.has_ended)) {
         pthread_detach(t->thread[i]);
         return false;
     }

@@ -16,7 +16,7 @@ drove_status drove__worker_init(drove_worker *w, drove_loop *loop, unsigned inde
     w->loop = loop;
     w->index = index;
     w->plan = &loop->plan->worker[index];
-    w->data = loop->train;
+    w->data = loop->data.train;
     w->engine_ops = loop->core_ops;
     w->timeout_ns = UINT64_MAX;
     if (!drove__plan_is_here(loop->plan, index) || w->plan->device == NULL) return DROVE_OK;
@@ -47,16 +47,16 @@ static drove_status bind_part(void *context, unsigned part)
 size_t drove__worker_most_rows(const drove_worker *w)
 {
     const drove_loop *loop = w->loop;
-    size_t rows = loop->score_rows;
+    size_t rows = loop->sizes.score_rows;
     if (loop->order.batch > rows) rows = (size_t)loop->order.batch;
     if (!loop->plan->source->counts_rows) return rows;
     const size_t each = w->plan->n_cores; /* sizes of cores are meant for each of them */
     size_t most = w->device != NULL ? DROVE_MOST_DEVICE_BATCH : each * DROVE_MOST_CORE_BATCH;
     const uint64_t asked[] = {each * w->plan->batch, each * w->plan->least, each * w->plan->most,
-                              loop->batch};
+                              loop->sizes.batch};
     for (size_t i = 0; i < DROVE_COUNT(asked); i++)
         if (asked[i] > most) most = (size_t)asked[i];
-    if (most > loop->train->n_rows) most = loop->train->n_rows;
+    if (most > loop->data.train->n_rows) most = loop->data.train->n_rows;
     return most > rows ? most : rows;
 }
 
@@ -64,11 +64,11 @@ drove_status drove__worker_alloc(drove_worker *w)
 {
     const drove_loop *loop = w->loop;
     const drove_sync_ops *ops = loop->sync->ops;
-    w->is_resident = w->device != NULL && ops->slices != NULL &&
-                     (w->engine_ops->can & DROVE_ENGINE_RESIDENT) != 0;
+    w->resident.is_there = w->device != NULL && ops->slices != NULL &&
+                           (w->engine_ops->can & DROVE_ENGINE_RESIDENT) != 0;
     bool is_lent = ops->slices != NULL && ops->gradient != NULL;
     bool is_needed =
-        loop->plan->source->counts_rows || !drove__steps_in_place(w, loop->update_rows);
+        loop->plan->source->counts_rows || !drove__steps_in_place(w, loop->sizes.update_rows);
     if (is_needed && !is_lent && loop->shared == NULL) {
         w->grad = drove__alloc(loop->optim->n, sizeof *w->grad);
         if (w->grad == NULL)
@@ -89,35 +89,35 @@ drove_status drove__worker_make(drove_worker *w)
     drove_loop *loop = w->loop;
     size_t max_rows = drove__worker_most_rows(w);
     if (w->plan->copies_data && w->device == NULL) { /* touched first by this thread: near it */
-        DROVE_TRY(drove__data_copy(loop->train, &w->own_data));
+        DROVE_TRY(drove__data_copy(loop->data.train, &w->own_data));
         w->data = w->own_data;
     }
-    for (unsigned i = 0; i < DROVE_COUNT(w->row); i++) {
-        w->row[i] = drove__alloc(max_rows, sizeof *w->row[i]);
-        if (w->row[i] == NULL)
-            return drove__fail_nomem("rows of a batch", max_rows * sizeof *w->row[i]);
+    for (unsigned i = 0; i < DROVE_COUNT(w->batches.row); i++) {
+        w->batches.row[i] = drove__alloc(max_rows, sizeof *w->batches.row[i]);
+        if (w->batches.row[i] == NULL)
+            return drove__fail_nomem("rows of a batch", max_rows * sizeof *w->batches.row[i]);
     }
     if (loop->plan->host != DROVE_HOST_PROCS) DROVE_TRY(drove__worker_alloc(w));
-    if (loop->loads) {
+    if (loop->loading.is_wanted) {
         if (loop->plan->host != DROVE_HOST_PROCS) {
-            w->loader = loop->loader;
+            w->batches.loader = loop->loading.loader;
         } else { /* its own: threads do not live on in a forked process */
             const drove_loader_options opt = {.data = w->data,
                                               .kernels = loop->kernels,
                                               .max_rows = max_rows,
                                               .n_workers = loop->plan->n_workers,
-                                              .n_threads = loop->n_loaders > 0 ? 1 : 0,
+                                              .n_threads = loop->loading.n_threads > 0 ? 1 : 0,
                                               .clock = loop->clock};
-            DROVE_TRY(drove__loader_create(&opt, &w->loader));
+            DROVE_TRY(drove__loader_create(&opt, &w->batches.loader));
         }
-        DROVE_TRY(drove__loader_join(w->loader, w->index));
+        DROVE_TRY(drove__loader_join(w->batches.loader, w->index));
     }
 
     drove_engine_options opt = {.model = loop->model,
                                 .kernels = loop->kernels,
                                 .data = w->data,
                                 .max_rows = max_rows,
-                                .rows = loop->update_rows,
+                                .rows = loop->sizes.update_rows,
                                 .seed = loop->seed,
                                 .shared = loop->shared,
                                 .rule = drove__worker_rule(w),
@@ -140,9 +140,9 @@ drove_status drove__worker_make(drove_worker *w)
 void drove__worker_leave(drove_worker *w)
 {
     if (w->engine != NULL) w->engine_ops->destroy(w->engine);
-    for (unsigned i = 0; i < DROVE_COUNT(w->row); i++) {
-        drove__free(w->row[i]);
-        w->row[i] = NULL;
+    for (unsigned i = 0; i < DROVE_COUNT(w->batches.row); i++) {
+        drove__free(w->batches.row[i]);
+        w->batches.row[i] = NULL;
     }
     w->engine = NULL;
 }
@@ -153,8 +153,9 @@ void drove__worker_leave(drove_worker *w)
 static void give_up(drove_worker *w, drove_status status)
 {
     drove_source *from = w->loop->source;
-    const bool is_second = atomic_load(&w->loop->halted) != 0; /* another's failure is the run's */
-    if (atomic_exchange(&w->is_lost, 1) != 0) return;
+    const bool is_second =
+        atomic_load(&w->loop->ending.halted) != 0; /* another's failure is the run's */
+    if (atomic_exchange(&w->health.is_lost, 1) != 0) return;
     /* A source that waits for this worker's word must have it, whoever failed first. */
     const bool is_borne = drove__source_failed(from, w->index);
     if (is_second) return;
@@ -179,16 +180,16 @@ static void train(drove_worker *w)
     drove_status status = DROVE_OK;
     uint64_t before = named_ns(w), started = drove__clock_now(loop->clock);
     drove__order_cursor_init(&w->cursor);
-    while (!atomic_load(&w->is_lost) && drove__batches_next(w, &task, &batch, &status)) {
+    while (!atomic_load(&w->health.is_lost) && drove__batches_next(w, &task, &batch, &status)) {
         drove__heartbeat(w);
         if (status == DROVE_OK)
             status = drove__step(w, &task, &batch, drove__step_size(loop, &task));
         if (status != DROVE_OK) break;
         /* Somebody wishes it, and all see it behind the same exchange. */
-        if (loop->halt_seen != NULL && atomic_load(loop->halt_seen))
+        if (loop->ending.halt_seen != NULL && atomic_load(loop->ending.halt_seen))
             loop->source->ops->halt(loop->source);
     }
-    if (status == DROVE_OK && !atomic_load(&w->is_lost)) status = drove__step_settle(w);
+    if (status == DROVE_OK && !atomic_load(&w->health.is_lost)) status = drove__step_settle(w);
     drove__batches_end(w);
     if (status != DROVE_OK) give_up(w, status);
     uint64_t spent = drove__clock_now(loop->clock) - started, named = named_ns(w) - before;

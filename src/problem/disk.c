@@ -429,8 +429,8 @@ drove_status drove__disk_begin(const drove_config *config, const drove_problem *
                                       .target_shift = problem->target_shift,
                                       .target_scale = problem->target_scale};
     DROVE_TRY(drove__stream_begin(problem->stream, &start));
-    workers->loop->stream = problem->stream;
-    workers->loop->train = drove__stream_data(problem->stream);
+    workers->loop->data.stream = problem->stream;
+    workers->loop->data.train = drove__stream_data(problem->stream);
     drove__stream_facts(problem->stream, &facts);
     drove__run_say(cb,
                    "data: read from disk while they are trained on: %llu blocks, %llu window%s an "

@@ -2,7 +2,7 @@
  * are read by blocks while they are trained on (stream/stream.h).
  *
  * problem->train is then a sample of them: for scales, step sizes, losses, metrics; what is held
- * out comes from other blocks.  Workers train on loop->train, the windows.
+ * out comes from other blocks.  Workers train on loop->data.train, the windows.
  */
 #ifndef DROVE_PROBLEM_DISK_H
 #define DROVE_PROBLEM_DISK_H

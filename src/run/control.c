@@ -156,7 +156,7 @@ static drove_status evaluate_run(drove_run *run)
     while (next_evaluation(length, workers, state) <= next) st->evaluation_slot++;
     DROVE_TRY(drove__run_check_theta(problem, workers, state, &are_finite));
     bool is_finite = isfinite(st->loss) && are_finite;
-    if (!is_finite) atomic_store(&loop->nonfinite, 1);
+    if (!is_finite) atomic_store(&loop->ending.nonfinite, 1);
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial))
             continue;
@@ -216,7 +216,7 @@ static bool run_is_over(const drove_config_length *length, const drove_workers *
 {
     state->signal_number =
         workers->ranks.n > 1 ? workers->ranks.signal_number : drove__run_signal(&state->interrupt);
-    if (atomic_load(&workers->loop->nonfinite)) {
+    if (atomic_load(&workers->loop->ending.nonfinite)) {
         state->outcome = DROVE_CRASHED;
     } else if (target_met(&length->until, &state->standing)) {
         state->outcome = DROVE_REACHED;
@@ -302,8 +302,8 @@ static drove_status train_until(const drove_config_length *length, drove_workers
     if (length->save_every.unit == DROVE_SAVE_UPDATES)
         most_updates = least(most_updates, next_save_update(length, state));
     from->ops->open(from, limit, most_updates);
-    if (workers->loop->stream != NULL)
-        drove__stream_seek(workers->loop->stream, workers->loop->order.batch,
+    if (workers->loop->data.stream != NULL)
+        drove__stream_seek(workers->loop->data.stream, workers->loop->order.batch,
                            atomic_load(&from->next));
     state->theta_is_current = false;
     host->ops->go(host, DROVE_DO_TRAIN);
@@ -370,7 +370,7 @@ drove_status drove__run_sample_loss(const drove_problem *problem, const drove_wo
     DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
     DROVE_TRY(score_data(problem, workers, theta, problem->train, n_rows, &score));
     *loss = drove__score_mean_loss(&score);
-    if (!isfinite(*loss) || atomic_load(&workers->loop->nonfinite)) *loss = INFINITY;
+    if (!isfinite(*loss) || atomic_load(&workers->loop->ending.nonfinite)) *loss = INFINITY;
     return DROVE_OK;
 }
 
@@ -423,14 +423,15 @@ drove_status drove__run_control(drove_run *run)
         DROVE_TRY(
             drove__run_record_parked(problem->given == NULL ? record : NULL, workers, state, cb));
         /* The planned evaluation that is due, or that of a crash. */
-        if (atomic_load(&loop->nonfinite)) DROVE_TRY(drove__stopping_recover(workers, state, cb));
-        evaluated = atomic_load(&loop->nonfinite) ||
+        if (atomic_load(&loop->ending.nonfinite))
+            DROVE_TRY(drove__stopping_recover(workers, state, cb));
+        evaluated = atomic_load(&loop->ending.nonfinite) ||
                     atomic_load(&loop->source->next) >= next_evaluation(length, workers, state);
         if (evaluated) {
             if ((status = evaluate_run(run)) != DROVE_OK) goto fail;
-            if (atomic_load(&loop->nonfinite)) {
+            if (atomic_load(&loop->ending.nonfinite)) {
                 DROVE_TRY(drove__stopping_recover(workers, state, cb));
-                evaluated = atomic_load(&loop->nonfinite) != 0;
+                evaluated = atomic_load(&loop->ending.nonfinite) != 0;
             } else {
                 DROVE_TRY(drove__stopping_evaluated(problem, workers, state, cb, &evaluated));
             }

@@ -143,8 +143,8 @@ static drove_status setup_transport(const drove_config *config, const drove_prob
 {
     bool is_procs = workers->plan.host == DROVE_HOST_PROCS;
     if (workers->plan.host == DROVE_HOST_RANKS) {
-        workers->loop->halt_wished = &workers->transport->halt_wished;
-        workers->loop->halt_seen = &workers->transport->halt_seen;
+        workers->loop->ending.halt_wished = &workers->transport->halt_wished;
+        workers->loop->ending.halt_seen = &workers->transport->halt_seen;
         return DROVE_OK;
     }
     if ((workers->plan.ops->needs & DROVE_SYNC_SPREAD) == 0) return DROVE_OK;
@@ -170,9 +170,9 @@ static drove_status setup_spans(const drove_config *config, const drove_workers 
                                  "--timeline %s: expected workers of one process, found --workers "
                                  "%s",
                                  config->files.timeline, config->machine.workers);
-    DROVE_TRY(drove__spans_create(plan->n_workers, &workers->loop->spans));
+    DROVE_TRY(drove__spans_create(plan->n_workers, &workers->loop->trace.spans));
     for (unsigned i = plan->first_here; i < plan->first_here + plan->n_here; i++)
-        drove__spans_name(workers->loop->spans, i, plan->worker[i].name);
+        drove__spans_name(workers->loop->trace.spans, i, plan->worker[i].name);
     return DROVE_OK;
 }
 
@@ -212,7 +212,7 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
         .part = loop->slices.slice,
         .n_parts = loop->slices.n,
         .is_resident = is_resident,
-        .spans = loop->spans,
+        .spans = loop->trace.spans,
         .transport = workers->transport,
     };
     drove__exchange_options(config, &opt);
@@ -275,8 +275,8 @@ static drove_status setup_strategy(const drove_config *config, const drove_probl
     if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", workers->plan.spec);
     DROVE_TRY(drove__virtual_check(problem, workers));
     DROVE_TRY(drove__run_record_strategy(config, problem, workers));
-    loop->acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
-    loop->publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
+    loop->trace.acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
+    loop->trace.publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
     loop->spans_wanted = workers->optim->spans_ok && !(loop->sync->needs & DROVE_SYNC_DENSE);
     /* A strategy whose steps all go in place needs engines that can. */
     if ((loop->sync->needs & DROVE_SYNC_LIVE) == 0 || loop->shared != NULL) return DROVE_OK;
@@ -424,10 +424,10 @@ static drove_status make_objects(const drove_config *config, const drove_problem
     loop->topo = workers->topo;
     loop->kernels = &workers->kernels;
     loop->model = m;
-    loop->train = loop->sample = problem->train;
-    loop->batch = config->method.batch;
-    loop->update_rows = drove__update_rows(config, problem);
-    loop->score_rows = drove__score_rows(m, loop->update_rows);
+    loop->data.train = loop->data.sample = problem->train;
+    loop->sizes.batch = config->method.batch;
+    loop->sizes.update_rows = drove__update_rows(config, problem);
+    loop->sizes.score_rows = drove__score_rows(m, loop->sizes.update_rows);
     loop->seed = config->seed;
     DROVE_TRY(drove__disk_begin(config, problem, workers, cb));
     DROVE_TRY(drove__run_make_workers(workers));
@@ -450,7 +450,7 @@ static drove_status make_objects(const drove_config *config, const drove_problem
     DROVE_TRY(drove__run_prepare_precision(config, problem, workers));
     /* Prepared from a sample, trained on the windows of data on disk. */
     if (problem->stream != NULL && loop->shared != NULL)
-        DROVE_TRY(loop->core_ops->typed->follow(loop->shared, loop->train));
+        DROVE_TRY(loop->core_ops->typed->follow(loop->shared, loop->data.train));
     /* A TYPED engine decays its words itself. */
     const bool own = loop->shared != NULL;
     drove_optim_options opt = {
@@ -481,7 +481,7 @@ static drove_status make_state(const drove_problem *problem, const drove_workers
     const size_t n = problem->model->n_params;
     if (loop->shared != NULL || problem->model->n_statistics != 0) {
         state->theta = drove__alloc(n, sizeof *state->theta);
-        loop->statistics = state->theta;
+        loop->statistics.theta = state->theta;
         if (state->theta == NULL)
             return drove__fail_nomem("the model's parameters", n * sizeof *state->theta);
     }
@@ -551,16 +551,16 @@ void drove__run_teardown(drove_run *run, drove_status status)
     if (host != NULL && !host->ops->stop(host)) run->workers.is_abandoned = true;
     drove__output_close(&run->output);
     if (run->workers.is_abandoned) return;
-    drove__recording_close(run->workers.loop->recording);
+    drove__recording_close(run->workers.loop->trace.recording);
     drove_loop *loop = run->workers.loop;
     drove__host_destroy(loop->host);
     drove__run_free_workers(&run->workers);
-    drove__loader_destroy(loop->loader);
+    drove__loader_destroy(loop->loading.loader);
     drove__free(loop->scoring.chunk);
     if (loop->source != NULL) loop->source->ops->fini(loop->source);
     drove__free(loop->source);
     drove__sync_destroy(loop->sync);
-    drove__spans_destroy(loop->spans);
+    drove__spans_destroy(loop->trace.spans);
     free(loop->slices.slice);
     free(loop->slices.of_layer);
     free(loop->slices.layer);

@@ -26,7 +26,7 @@ static drove_status step_back(const drove_workers *workers, drove_state *state, 
     /* Workers' own state of the rule belongs to other parameters. */
     for (unsigned i = 0; i < workers->plan.n_workers; i++) {
         drove_worker *w = &workers->loop->worker[i];
-        w->has_params = false;
+        w->resident.has_params = false;
         if (!drove__plan_is_here(&workers->plan, i) || w->optim.state[0] == NULL) continue;
         for (unsigned k = 0; k < DROVE_RULE_MAX_STATE && w->optim.state[k] != NULL; k++)
             memset(w->optim.state[k], 0, workers->optim->n_theta * sizeof *w->optim.state[k]);
@@ -87,7 +87,7 @@ drove_status drove__stopping_recover(const drove_workers *workers, drove_state *
         return DROVE_OK;
     st->n_recoveries++;
     DROVE_TRY(step_back(workers, state, RECOVERY_FACTOR));
-    atomic_store(&workers->loop->nonfinite, 0);
+    atomic_store(&workers->loop->ending.nonfinite, 0);
     drove__run_say(cb,
                    "the loss is not finite: back to the parameters of epoch %.2f; step size x %.3g "
                    "from now on",

@@ -24,8 +24,8 @@
 drove_status drove__stopping_evaluated(const drove_problem *problem, const drove_workers *workers,
                                        drove_state *state, const drove_callbacks *cb,
                                        bool *is_current);
-/* workers->loop->nonfinite is set: steps back and clears it, or leaves it, which ends the run:
- * it has nowhere to step back to, has done so too often, or is not to.  Errors: as above. */
+/* loop->ending.nonfinite is set: steps back and clears it, or leaves it, which ends the run: it has
+ * nowhere to step back to, has done so too often, or is not to.  Errors: as above. */
 drove_status drove__stopping_recover(const drove_workers *workers, drove_state *state,
                                      const drove_callbacks *cb);
 

@@ -180,8 +180,8 @@ static drove_status time_gradient(drove_worker *w, const float *theta, float *gr
 {
     double took[ROUNDS];
     drove_gradient gradient = {.value = grad};
-    for (size_t i = 0; i < n; i++) w->row[0][i] = (uint32_t)(i % w->data->n_rows);
-    const drove_batch batch = {.data = w->data, .row = w->row[0], .n_rows = n};
+    for (size_t i = 0; i < n; i++) w->batches.row[0][i] = (uint32_t)(i % w->data->n_rows);
+    const drove_batch batch = {.data = w->data, .row = w->batches.row[0], .n_rows = n};
     const drove_work work = {.batch = &batch, .theta = theta, .grad = &gradient};
     for (int i = -1; i < ROUNDS; i++) { /* the first warms up */
         uint64_t begin_ns = drove__thread_ns();
@@ -199,7 +199,7 @@ static drove_status measure_gradient(const drove_workers *workers, drove_worker 
     drove_modelled *m = workers->modelled;
     const float *theta = workers->loop->sync->ops->peek(workers->loop->sync).theta;
     bool counts_rows = workers->plan.source->counts_rows;
-    size_t most = counts_rows ? DROVE_MOST_CORE_BATCH : (size_t)workers->loop->batch;
+    size_t most = counts_rows ? DROVE_MOST_CORE_BATCH : (size_t)workers->loop->sizes.batch;
     if (most > w->most_rows) most = w->most_rows;
     size_t least = most > 4 ? most / 4 : 1;
     double most_ns, least_ns, spread;
@@ -342,8 +342,8 @@ drove_status drove__virtual_costs(drove_workers *workers)
         double slow = (w->device == NULL ? k / yield(m, k) : 1.0) / m->speed;
         const drove_costs costs = costs_of(m, slow, place[i].node);
         drove__virtual_set_costs(workers->loop->on, i, &costs);
-        w->batch_ns = m->batch_us * 1e3 * slow / w->plan->n_cores;
-        w->example_ns = m->example_us * 1e3 * slow / w->plan->n_cores;
+        w->costs.batch_ns = m->batch_us * 1e3 * slow / w->plan->n_cores;
+        w->costs.example_ns = m->example_us * 1e3 * slow / w->plan->n_cores;
     }
     const drove_costs of_coordinator = costs_of(m, 1.0 / m->speed, 0), none = {0};
     drove__virtual_set_costs(workers->loop->on, n, &of_coordinator);

@@ -49,7 +49,7 @@ static size_t task_rows(const drove_config *config, const drove_problem *problem
     if (workers->plan.source->counts_rows) return 1; /* positions */
     bool counts_updates = config->length.until.updates != UINT64_MAX ||
                           config->length.save_every.unit == DROVE_SAVE_UPDATES;
-    if (loop->core_ops != &drove__engine_linear || counts_updates) return loop->update_rows;
+    if (loop->core_ops != &drove__engine_linear || counts_updates) return loop->sizes.update_rows;
     drove_data_facts facts;
     drove_data_describe(problem->train, &facts);
     double per_row =
@@ -57,7 +57,7 @@ static size_t task_rows(const drove_config *config, const drove_problem *problem
     const drove_turn_limits limits = {.numbers = per_row,
                                       .n_rows = problem->stream != NULL ? problem->n_train_whole
                                                                         : problem->train->n_rows,
-                                      .each = loop->update_rows,
+                                      .each = loop->sizes.update_rows,
                                       .most_steps = loop->sync->most_steps};
     return drove__linear_turn_rows(&limits);
 }
@@ -149,23 +149,23 @@ static drove_status make_loaders(const drove_config *config, const drove_problem
      * here; the examples are the same. */
     if (problem->stream != NULL && drove__run_replay(workers) != NULL) n = 0;
     if (n == 0 && !(cuts && is_usual)) return DROVE_OK;
-    loop->loads = true;
-    loop->n_loaders = n;
+    loop->loading.is_wanted = true;
+    loop->loading.n_threads = n;
     if (workers->plan.host == DROVE_HOST_PROCS) return DROVE_OK; /* each has its own */
     size_t most = (size_t)loop->order.batch;                     /* of a batch that is loaded */
     for (unsigned i = 0; workers->plan.source->counts_rows && i < workers->plan.n_workers; i++) {
         const size_t rows = drove__worker_most_rows(&loop->worker[i]);
         if (rows > most) most = rows;
     }
-    const drove_loader_options opt = {.data = loop->train,
+    const drove_loader_options opt = {.data = loop->data.train,
                                       .kernels = &workers->kernels,
                                       .max_rows = most,
                                       .n_workers = workers->plan.n_workers,
                                       .n_threads = n,
                                       .clock = loop->clock,
-                                      .stream = loop->stream,
+                                      .stream = loop->data.stream,
                                       .order = &loop->order};
-    return drove__loader_create(&opt, &loop->loader);
+    return drove__loader_create(&opt, &loop->loading.loader);
 }
 
 /* ---- the source ---- */
@@ -204,7 +204,8 @@ static drove_status most_claimed(const drove_config *config, const drove_problem
         problem->model->kinds != NULL)
         return DROVE_OK;
     DROVE_TRY(drove__strategy_example_s(config, problem, workers, &example_s));
-    *out = (uint64_t)fmin(CLAIM_S / (example_s * (double)workers->loop->update_rows), MOST_CLAIMED);
+    *out = (uint64_t)fmin(CLAIM_S / (example_s * (double)workers->loop->sizes.update_rows),
+                          MOST_CLAIMED);
     return DROVE_OK;
 }
 
@@ -260,17 +261,18 @@ static drove_status make_source(const drove_config *config, const drove_problem 
     for (unsigned i = 0; i < workers->plan.n_workers; i++) {
         const drove_worker *w = &workers->loop->worker[i];
         const drove_plan_worker *p = w->plan;
-        worker[i] = (drove_source_worker){.name = p->name,
-                                          .group = p->group,
-                                          .is_device = w->device != NULL,
-                                          .n_cores = p->n_cores,
-                                          .batch = p->batch,
-                                          .least = p->least,
-                                          .most = p->most,
-                                          .measured_least = w->measured_least,
-                                          .measured_most = w->measured_most,
-                                          .timeout_s = p->timeout_s,
-                                          .lost = atomic_load(&w->is_lost) ? w->error : NULL};
+        worker[i] =
+            (drove_source_worker){.name = p->name,
+                                  .group = p->group,
+                                  .is_device = w->device != NULL,
+                                  .n_cores = p->n_cores,
+                                  .batch = p->batch,
+                                  .least = p->least,
+                                  .most = p->most,
+                                  .measured_least = w->probe.least,
+                                  .measured_most = w->probe.most,
+                                  .timeout_s = p->timeout_s,
+                                  .lost = atomic_load(&w->health.is_lost) ? w->error : NULL};
     }
     if (sizes_batches(workers) &&
         (status = drove__ranks_describe(config, workers, worker, name)) != DROVE_OK)
@@ -299,7 +301,7 @@ static drove_status probe(const drove_workers *workers)
     const drove_status status = drove__probe_run(workers->loop, &spec);
     drove__spec_fini(&spec);
     DROVE_TRY(status);
-    if (workers->ranks.n <= 1 || !atomic_load(&w->is_lost)) return DROVE_OK;
+    if (workers->ranks.n <= 1 || !atomic_load(&w->health.is_lost)) return DROVE_OK;
     return drove__fail(DROVE_E_SYSTEM, "worker %s: %s", w->plan->name, w->error);
 }
 

@@ -237,7 +237,7 @@ static drove_status begin_run(drove_run *run)
     drove__ranks_saving(workers, config->files.out, config->files.resume != NULL);
     DROVE_TRY(drove__setup_workers(run));
     DROVE_TRY(drove__replay_begin(problem, workers, state, cb));
-    if (workers->loop->recording == NULL) return DROVE_OK;
+    if (workers->loop->trace.recording == NULL) return DROVE_OK;
     drove_status status = DROVE_OK;
     if (workers->ranks.rank == 0)
         status = drove__run_record_begin(config, problem, workers, state->standing.recovers,

@@ -108,6 +108,6 @@ drove_status drove__run_check_theta(const drove_problem *problem, const drove_wo
     const float *theta;
     DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
     *are_finite = workers->kernels.finite_f32(theta, problem->model->n_params);
-    if (!*are_finite) atomic_store(&workers->loop->nonfinite, 1);
+    if (!*are_finite) atomic_store(&workers->loop->ending.nonfinite, 1);
     return DROVE_OK;
 }

@@ -17,8 +17,8 @@ void drove__run_progress(const drove_until *until, const drove_workers *workers,
  * until they go on.  Errors: those of the engine that computes statistics. */
 drove_status drove__run_theta(const drove_problem *problem, const drove_workers *workers,
                               drove_state *state, const float **out);
-/* Are they finite?  If not, sets workers->loop->nonfinite: one that no example of an evaluation
- * meets does not show in the loss.  Errors: as above. */
+/* Are they finite?  If not, sets loop->ending.nonfinite: one that no example of an evaluation meets
+ * does not show in the loss.  Errors: as above. */
 drove_status drove__run_check_theta(const drove_problem *problem, const drove_workers *workers,
                                     drove_state *state, bool *are_finite);
 

@@ -80,7 +80,7 @@ static void hear(drove_workers *workers, drove_state *state, const parked *all)
         if (from->ops->ranks != NULL && from->ops->ranks->hear != NULL)
             from->ops->ranks->hear(from, i, all[i].next);
         if (all[i].train_ns > train_ns) train_ns = all[i].train_ns; /* the last to park */
-        if (all[i].is_nonfinite) atomic_store(&workers->loop->nonfinite, 1);
+        if (all[i].is_nonfinite) atomic_store(&workers->loop->ending.nonfinite, 1);
         if (workers->ranks.signal_number == 0) workers->ranks.signal_number = all[i].signal_number;
         if (drove__plan_is_here(&workers->plan, i)) continue;
         w->traffic = all[i].traffic;
@@ -120,7 +120,7 @@ drove_status drove__ranks_parked(drove_workers *workers, drove_state *state)
         own->next = drove__source_begun(from, number);
         own->train_ns = state->standing.train_ns;
         own->own_steps = w->optim.t;
-        own->is_nonfinite = atomic_load(&workers->loop->nonfinite);
+        own->is_nonfinite = atomic_load(&workers->loop->ending.nonfinite);
         own->signal_number = workers->ranks.signal_number;
         own->traffic = w->traffic;
         memcpy(&own->trace, &w->trace, sizeof own->trace);

@@ -173,7 +173,8 @@ drove_status drove__ranks_record(const drove_workers *workers)
     part mine = {0}, *all = calloc(workers->ranks.n, sizeof *all);
     if (all == NULL) return drove__fail_nomem("a record", workers->ranks.n * sizeof *all);
     if (workers->ranks.rank != 0)
-        mine.status = drove__recording_take(workers->loop->recording, &bytes, &size, &mine.n_steps);
+        mine.status =
+            drove__recording_take(workers->loop->trace.recording, &bytes, &size, &mine.n_steps);
     mine.size = size;
     drove_status status =
         workers->transport->ops->gather(workers->transport, &mine, sizeof mine, all);
@@ -190,8 +191,8 @@ drove_status drove__ranks_record(const drove_workers *workers)
         status = theirs != NULL ? carry(workers, DROVE_RECEIVE, i, theirs, n)
                                 : drove__fail_nomem("a record", n);
         if (status == DROVE_OK &&
-            workers->loop->recording != NULL) /* the next mark fails if this does */
-            (void)drove__recording_add(workers->loop->recording, theirs, n, all[i].n_steps);
+            workers->loop->trace.recording != NULL) /* the next mark fails if this does */
+            (void)drove__recording_add(workers->loop->trace.recording, theirs, n, all[i].n_steps);
         free(theirs);
     }
     free(bytes);

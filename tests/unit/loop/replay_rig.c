@@ -301,14 +301,14 @@ void replay_open(replay_rig *r, const replay_planned *p, size_t n, const drove_s
     r->loop.plan = &r->plan;
     r->loop.clock = &moved_clock;
     r->loop.kernels = &r->kernels;
-    r->loop.train = &r->data;
+    r->loop.data.train = &r->data;
     r->loop.optim = r->optim;
     r->loop.sync = &r->sync;
     r->loop.source = &r->source;
     r->loop.order = drove__order_make(REPLAY_ROWS, REPLAY_BATCH, 1, DROVE_ORDER_SHUFFLE);
     r->loop.core_ops = engine;
-    r->loop.update_rows = REPLAY_BATCH;
-    r->loop.measures_gradients = true;
+    r->loop.sizes.update_rows = REPLAY_BATCH;
+    r->loop.trace.measures_gradients = true;
     r->loop.worker = r->worker;
     if (strategy->live != NULL) r->loop.shared = (drove_engine_shared *)&r->shared;
     replay_seen.loop = &r->loop;
@@ -328,7 +328,7 @@ void replay_close(replay_rig *r)
 {
     assert_true(r->host->ops->stop(r->host));
     for (unsigned w = 0; w < REPLAY_WORKERS; w++)
-        assert_true(r->worker[w].engine == NULL && r->worker[w].row[0] == NULL);
+        assert_true(r->worker[w].engine == NULL && r->worker[w].batches.row[0] == NULL);
     drove__host_destroy(r->host);
     assert_null(r->replay.worker);
     for (unsigned w = 0; w < REPLAY_WORKERS; w++) drove__worker_fini(&r->worker[w]);

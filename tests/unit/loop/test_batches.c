@@ -133,12 +133,12 @@ static void open_rig(rig *r, bool loads)
     r->source.base.ops = &counting;
     r->loop.source = &r->source.base;
     r->loop.clock = &drove__clock_real;
-    r->loop.stream = (drove_stream *)(void *)&some_stream;
+    r->loop.data.stream = (drove_stream *)(void *)&some_stream;
     r->worker = drove__alloc(1, sizeof *r->worker);
     assert_non_null(r->worker);
     *r->worker = (drove_worker){.loop = &r->loop,
                                 .data = r->data,
-                                .row = {r->row[0], r->row[1]},
+                                .batches.row = {r->row[0], r->row[1]},
                                 .engine_ops = &plain,
                                 .most_rows = BATCH};
     drove__order_cursor_init(&r->worker->cursor);
@@ -149,13 +149,13 @@ static void open_rig(rig *r, bool loads)
                                       .n_workers = 1,
                                       .n_threads = 1,
                                       .clock = r->loop.clock};
-    assert_int_equal(drove__loader_create(&opt, &r->worker->loader), DROVE_OK);
-    assert_int_equal(drove__loader_join(r->worker->loader, 0), DROVE_OK);
+    assert_int_equal(drove__loader_create(&opt, &r->worker->batches.loader), DROVE_OK);
+    assert_int_equal(drove__loader_join(r->worker->batches.loader, 0), DROVE_OK);
 }
 
 static void close_rig(rig *r)
 {
-    drove__loader_destroy(r->worker->loader);
+    drove__loader_destroy(r->worker->batches.loader);
     drove__free(r->worker);
     drove_data_destroy(r->data);
 }
@@ -218,9 +218,9 @@ TEST(the_window_of_the_batch_in_hand)
     open_rig(&r, true);
     r.source.limit = 4;
     for (uint64_t i = 0; i < 3; i++) take(&r, i); /* the fourth waits in the loader */
-    assert_int_equal(r.worker->n_ahead, 1);
-    assert_int_equal(r.worker->ahead[0].number, 3);
-    assert_int_equal(r.worker->window, 0);
+    assert_int_equal(r.worker->batches.n_ahead, 1);
+    assert_int_equal(r.worker->batches.ahead[0].number, 3);
+    assert_int_equal(r.worker->batches.window, 0);
     assert_int_equal(n_notes, 0);
     close_rig(&r);
 }
@@ -287,14 +287,14 @@ TEST(batches_are_staged)
     take(&r, 2);
     drove__batches_stage(r.worker); /* of a window that is not there */
     assert_int_equal(n_staged, 1);
-    assert_int_equal(r.worker->n_ahead, 1);
+    assert_int_equal(r.worker->batches.n_ahead, 1);
     take(&r, 3);
     assert_int_equal(n_there, 2);
     atomic_int halt;
     atomic_init(&halt, 0);
-    r.loop.halt_seen = &halt; /* over ranks none is taken ahead */
+    r.loop.ending.halt_seen = &halt; /* over ranks none is taken ahead */
     drove__batches_stage(r.worker);
     assert_int_equal(n_staged, 1);
-    assert_int_equal(r.worker->n_ahead, 0);
+    assert_int_equal(r.worker->batches.n_ahead, 0);
     close_rig(&r);
 }

@@ -245,16 +245,16 @@ static void open_rig_to_start(rig *r, const drove_source_ops *ops)
     r->loop = (drove_loop){.plan = &r->plan,
                            .clock = &time_.clock,
                            .kernels = &r->kernels,
-                           .train = &r->data,
+                           .data.train = &r->data,
                            .optim = r->optim,
                            .core_ops = &steady,
                            .order = drove__order_make(ROWS, ops->counts_rows ? 1 : BATCH, 1,
                                                       DROVE_ORDER_SHUFFLE),
-                           .batch = BATCH,
-                           .update_rows = BATCH,
-                           .score_rows = BATCH,
-                           .acquire_phase = DROVE_PHASE_ACQUIRE,
-                           .publish_phase = DROVE_PHASE_PUBLISH,
+                           .sizes.batch = BATCH,
+                           .sizes.update_rows = BATCH,
+                           .sizes.score_rows = BATCH,
+                           .trace.acquire_phase = DROVE_PHASE_ACQUIRE,
+                           .trace.publish_phase = DROVE_PHASE_PUBLISH,
                            .worker = r->worker};
     make_source(r, "hogbatch", ops);
     for (unsigned i = 0; i < WORKERS; i++)
@@ -274,8 +274,8 @@ static void open_rig(rig *r, const drove_source_ops *ops)
 static void close_rig(rig *r)
 {
     virtual_clock_end(&time_);
-    if (atomic_load(&r->worker[1].is_silent))
-        while (!atomic_load(&r->worker[1].has_ended)) sched_yield();
+    if (atomic_load(&r->worker[1].health.is_silent))
+        while (!atomic_load(&r->worker[1].health.has_ended)) sched_yield();
     assert_true(r->loop.host->ops->stop(r->loop.host));
     drove__host_destroy(r->loop.host);
     for (unsigned i = 0; i < WORKERS; i++) drove__worker_fini(&r->worker[i]);
@@ -510,7 +510,7 @@ TEST(a_coordinator_gives_up_a_silent_device)
     drove__assigned_facts(&r.source, 1, &facts);
     assert_string_equal(facts.lost, "no answer for 60 s");
     assert_int_equal(facts.coord.n_examples, 3 * BATCH);
-    assert_true(atomic_load(&r.worker[1].is_silent));
+    assert_true(atomic_load(&r.worker[1].health.is_silent));
     assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_OK);
     assert_string_equal(r.said, "worker fake:1 is lost, its batch goes to others: no answer for "
                                 "60 s");
@@ -530,6 +530,6 @@ TEST(a_coordinator_without_devices_gives_up)
     assert_int_equal(r.source.ops->coordinator->check(&r.source), DROVE_E_SYSTEM);
     assert_true(r.source.ops->has_undone(&r.source, UINT64_MAX));
     virtual_clock_end(&time_);
-    while (!atomic_load(&r.worker[0].has_ended)) sched_yield();
+    while (!atomic_load(&r.worker[0].health.has_ended)) sched_yield();
     close_rig(&r);
 }

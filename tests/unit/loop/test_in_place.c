@@ -56,7 +56,7 @@ static void open_rig(rig *r)
     r->loop.source = &r->source;
     r->loop.optim = &r->optim;
     r->loop.model = &r->model;
-    r->loop.update_rows = 1;
+    r->loop.sizes.update_rows = 1;
     r->worker.loop = &r->loop;
     r->worker.plan = &r->place;
     r->worker.engine_ops = &r->engine;
@@ -78,7 +78,7 @@ TEST(each_condition_is_needed)
         case 3: r.engine.can = 0; break;
         case 4: r.place.n_cores = 2; break;
         case 5: r.optim.fusable = false; break;
-        case 6: r.loop.update_rows = 2; break;
+        case 6: r.loop.sizes.update_rows = 2; break;
         case 7: r.layer_ops.backward_fused = NULL; break;
         }
         if (drove__steps_in_place(&r.worker, 1)) fail_msg("condition %u does not count", broken);
@@ -97,7 +97,7 @@ TEST(the_number_of_examples_is_the_sources)
         rig r;
         open_rig(&r);
         r.source_ops.counts_rows = counts;
-        r.loop.update_rows = usual;
+        r.loop.sizes.update_rows = usual;
         r.sync.needs = lives ? DROVE_SYNC_LIVE : 0;
         assert_int_equal(drove__steps_in_place(&r.worker, this),
                          lives || (counts ? this : usual) == 1);

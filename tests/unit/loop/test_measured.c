@@ -114,11 +114,12 @@ static void go(drove_host *h, drove_command command)
     r->n_commands++;
     for (unsigned i = r->plan.first_here; i < r->plan.first_here + r->plan.n_here; i++) {
         if (command == DROVE_DO_PROBE) drove__worker_probe(&r->worker[i]);
-        else if (atomic_load(&r->worker[i].is_lost) == 0) drove__worker_statistics(&r->worker[i]);
+        else if (atomic_load(&r->worker[i].health.is_lost) == 0)
+            drove__worker_statistics(&r->worker[i]);
     }
     if (r->loses > 0) {
         r->loses--;
-        atomic_store(&r->worker[r->loop.statistician].is_lost, 1);
+        atomic_store(&r->worker[r->loop.statistics.worker].health.is_lost, 1);
     }
 }
 
@@ -154,7 +155,7 @@ static rig *open_rig(const drove_source_ops *source)
     r->loop.sync = &r->sync;
     r->loop.worker = r->worker;
     r->loop.host = &r->host;
-    r->loop.statistics = r->statistics;
+    r->loop.statistics.theta = r->statistics;
     r->loop.order = drove__order_make(ROWS, 1, 1, DROVE_ORDER_SHUFFLE);
     for (unsigned i = 0; i < N_WORKERS; i++) {
         drove_worker *w = &r->worker[i];
@@ -164,7 +165,7 @@ static rig *open_rig(const drove_source_ops *source)
         w->engine_ops = &plain_engine;
         w->engine = &r->engine[i];
         w->grad = r->grad;
-        w->row[0] = r->row;
+        w->batches.row[0] = r->row;
         w->most_rows = MOST_ROWS;
     }
     return r;
@@ -176,7 +177,7 @@ static rig *open_device(uint64_t call_ns, uint64_t row_ns, size_t most_rows)
     r->engine[0].call_ns = call_ns;
     r->engine[0].row_ns = row_ns;
     r->worker[0].most_rows = most_rows;
-    r->worker[0].is_probed = true;
+    r->worker[0].probe.is_wanted = true;
     return r;
 }
 
@@ -208,14 +209,14 @@ TEST(sizes_follow_from_rates)
         rig *r = open_device(cases[k].call_ns, cases[k].row_ns, cases[k].most_rows);
         drove__worker_probe(&r->worker[0]);
         const drove_engine *e = &r->engine[0];
-        assert_int_equal(r->worker[0].measured_least, cases[k].least);
-        assert_int_equal(r->worker[0].measured_most, cases[k].most);
+        assert_int_equal(r->worker[0].probe.least, cases[k].least);
+        assert_int_equal(r->worker[0].probe.most, cases[k].most);
         assert_int_equal(e->n_calls, cases[k].n_calls);
         assert_int_equal(e->n_rows[0], cases[k].most_rows < 32 ? cases[k].most_rows : 32);
         for (size_t i = 1; i < e->n_calls; i++) assert_int_equal(e->n_rows[i], 32u << (i - 1));
-        assert_int_equal(atomic_load(&r->worker[0].heartbeat), e->n_calls);
-        assert_int_equal(atomic_load(&r->worker[0].is_computing), 0);
-        assert_int_equal(atomic_load(&r->worker[0].is_lost), 0);
+        assert_int_equal(atomic_load(&r->worker[0].health.heartbeat), e->n_calls);
+        assert_int_equal(atomic_load(&r->worker[0].health.is_computing), 0);
+        assert_int_equal(atomic_load(&r->worker[0].health.is_lost), 0);
         assert_ptr_equal(e->theta, theta);
     }
 }
@@ -232,8 +233,8 @@ TEST(given_sizes_are_limits)
         r->place[0].least = cases[k][0];
         r->place[0].most = cases[k][1];
         drove__worker_probe(&r->worker[0]);
-        assert_int_equal(r->worker[0].measured_least, cases[k][2]);
-        assert_int_equal(r->worker[0].measured_most, cases[k][3]);
+        assert_int_equal(r->worker[0].probe.least, cases[k][2]);
+        assert_int_equal(r->worker[0].probe.most, cases[k][3]);
     }
 }
 
@@ -259,15 +260,15 @@ TEST(a_device_that_fails_is_lost)
     rig *r = open_device(100000, 1000, 2048);
     r->engine[0].answer = DROVE_E_SYSTEM;
     drove__worker_probe(&r->worker[0]);
-    assert_int_equal(atomic_load(&r->worker[0].is_lost), 1);
+    assert_int_equal(atomic_load(&r->worker[0].health.is_lost), 1);
     assert_string_equal(r->worker[0].error, "no device answers");
-    assert_int_equal(r->worker[0].measured_least, 0);
-    assert_int_equal(r->worker[0].measured_most, 0);
-    assert_int_equal(atomic_load(&r->worker[0].is_computing), 0);
+    assert_int_equal(r->worker[0].probe.least, 0);
+    assert_int_equal(r->worker[0].probe.most, 0);
+    assert_int_equal(atomic_load(&r->worker[0].health.is_computing), 0);
     /* one that is lost already keeps its own reason */
     r = open_device(100000, 1000, 2048);
     r->engine[0].answer = DROVE_E_SYSTEM;
-    atomic_store(&r->worker[0].is_lost, 1);
+    atomic_store(&r->worker[0].health.is_lost, 1);
     drove__worker_probe(&r->worker[0]);
     assert_string_equal(r->worker[0].error, "");
 }
@@ -308,12 +309,12 @@ TEST(the_population_is_spread_over_all_rows)
         const drove_data sample = {.n_rows = n_rows[k]};
         const size_t n = n_rows[k] / 8 < 16 ? n_rows[k] / 8 : 16;
         drove_engine *e = &r->engine[1];
-        r->loop.sample = &sample;
-        r->loop.update_rows = 8;
+        r->loop.data.sample = &sample;
+        r->loop.sizes.update_rows = 8;
         r->worker[1].engine_ops = r->worker[2].engine_ops = &able_engine;
         for (unsigned i = 0; i < N_PARAMS; i++) r->statistics[i] = -1.0f;
         assert_int_equal(drove__population_run(&r->loop, theta), DROVE_OK);
-        assert_int_equal(r->loop.statistician, 1);
+        assert_int_equal(r->loop.statistics.worker, 1);
         assert_int_equal(r->engine[2].n_calls, 0);
         assert_int_equal(e->n_calls, n);
         for (size_t i = 0; i < n; i++) {
@@ -334,14 +335,14 @@ TEST(a_worker_that_is_left_takes_the_population)
     const drove_data sample = {.n_rows = 64};
     for (unsigned case_ = 0; case_ < 3; case_++) {
         rig *r = open_rig(&plain_source);
-        r->loop.sample = &sample;
-        r->loop.update_rows = 8;
+        r->loop.data.sample = &sample;
+        r->loop.sizes.update_rows = 8;
         for (unsigned i = 0; i < N_WORKERS; i++) r->worker[i].engine_ops = &able_engine;
         if (case_ == 0) r->plan.first_here = 1, r->plan.n_here = 2;
-        if (case_ == 1) atomic_store(&r->worker[0].is_lost, 1);
+        if (case_ == 1) atomic_store(&r->worker[0].health.is_lost, 1);
         if (case_ == 2) r->loses = 1;
         assert_int_equal(drove__population_run(&r->loop, theta), DROVE_OK);
-        assert_int_equal(r->loop.statistician, 1);
+        assert_int_equal(r->loop.statistics.worker, 1);
         assert_int_equal(r->n_commands, case_ == 2 ? 2 : 1);
         assert_int_equal(r->engine[1].n_calls, 8);
         assert_int_equal(r->engine[2].n_calls, 0);

@@ -252,13 +252,13 @@ static rig *open_rig(unsigned n_workers, double timeout_s)
     r->loop = (drove_loop){.plan = &r->plan,
                            .clock = &fast_clock,
                            .kernels = &r->kernels,
-                           .train = &r->data,
+                           .data.train = &r->data,
                            .optim = r->optim,
                            .core_ops = &engine,
                            .order = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_SHUFFLE),
-                           .batch = BATCH,
-                           .update_rows = BATCH,
-                           .score_rows = BATCH,
+                           .sizes.batch = BATCH,
+                           .sizes.update_rows = BATCH,
+                           .sizes.score_rows = BATCH,
                            .sync = &r->sync,
                            .source = &r->source,
                            .worker = r->worker};
@@ -303,7 +303,7 @@ static void close_rig(rig *r)
     assert_true(h->ops->stop(h));
     for (unsigned i = 0; i < r->plan.n_workers; i++) {
         assert_null(r->worker[i].engine);
-        assert_null(r->worker[i].row[0]);
+        assert_null(r->worker[i].batches.row[0]);
         assert_int_equal(kill(process(r, i), 0), -1);
         assert_int_equal(errno, ESRCH);
     }
@@ -365,7 +365,7 @@ static void expect_failed(const rig *r, unsigned worker, const char *why, const 
              process(r, worker), host, why, when);
     assert_int_equal(r->loop.host->ops->status(r->loop.host), DROVE_E_SYSTEM);
     assert_string_equal(drove_error_text(), text);
-    assert_int_equal(atomic_load(&r->loop.halted), 1);
+    assert_int_equal(atomic_load(&r->loop.ending.halted), 1);
     assert_int_equal(r->n_said, 0);
     expect_reason(r, worker, why);
 }

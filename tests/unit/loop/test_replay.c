@@ -274,7 +274,7 @@ static void open_on_disk(replay_rig *r, const replay_planned *p, size_t n,
     drove__windows_init(&windows, &how);
     replay_open(r, p, n, &drove__source_claimed, strategy, &replay_engine);
     drove__order_read_windows(&r->loop.order, &windows);
-    r->loop.stream = (drove_stream *)(void *)&some_stream;
+    r->loop.data.stream = (drove_stream *)(void *)&some_stream;
     memset(n_trained, 0, sizeof n_trained);
     answer = cancelled = DROVE_OK;
 }
@@ -350,8 +350,8 @@ TEST(a_halt_ends_it)
                     &replay_engine);
         assert_true(drove__replay_next(&r.replay));
         r.host->ops->go(r.host, DROVE_DO_TRAIN);
-        atomic_store(&r.loop.nonfinite, cause & 1);
-        atomic_store(&r.loop.halted, cause & 2);
+        atomic_store(&r.loop.ending.nonfinite, cause & 1);
+        atomic_store(&r.loop.ending.halted, cause & 2);
         r.source.ops->halt(&r.source);
         assert_true(r.host->ops->wait(r.host, UINT64_MAX));
         r.source.ops->settle(&r.source);
@@ -359,7 +359,7 @@ TEST(a_halt_ends_it)
         assert_int_equal(r.replay.is_halted, cause != 1);
         assert_int_equal(atomic_load(&r.source.next), cause == 1 ? 74 : 0);
         assert_int_equal(r.host->ops->status(r.host), DROVE_OK);
-        atomic_store(&r.loop.halted, 0);
+        atomic_store(&r.loop.ending.halted, 0);
         const size_t n = strlen(replay_seen.text);
         assert_int_equal(replay_train(&r), DROVE_OK);
         assert_string_equal(replay_seen.text + n, " a0 s0 p0");
@@ -406,7 +406,7 @@ TEST(other_commands_are_carried_out_at_once)
                                          .stride = 1,
                                          .chunk = chunk};
         for (unsigned w = 0; w < REPLAY_WORKERS; w++)
-            atomic_store(&r.worker[w].is_lost, alone < REPLAY_WORKERS && w != alone);
+            atomic_store(&r.worker[w].health.is_lost, alone < REPLAY_WORKERS && w != alone);
         replay_time_ns = 0;
         r.host->ops->go(r.host, DROVE_DO_SCORE);
         assert_true(replay_keeps_denormals());
@@ -431,7 +431,7 @@ static void refuse(const replay_planned *p, size_t n, const drove_source_ops *so
     assert_int_equal(replay_train(&r), DROVE_E_DATA);
     assert_string_equal(drove_error_text(), text);
     replay_assert_seen(&r, expected);
-    assert_true(atomic_load(&r.loop.halted));
+    assert_true(atomic_load(&r.loop.ending.halted));
     replay_close(&r);
 }
 

@@ -20,7 +20,7 @@ TEST(there_is_a_score_for_each_chunk)
     if (!no_memory_works()) skip();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[128];
-        drove_loop loop = {.score_rows = cases[i].chunk_rows};
+        drove_loop loop = {.sizes.score_rows = cases[i].chunk_rows};
         snprintf(text, sizeof text, "the chunks of an evaluation: not enough memory for %zu bytes",
                  cases[i].n_chunks * sizeof(drove_score));
         no_memory_begin(1);

@@ -94,7 +94,7 @@ TEST(silent_ones_do_not)
 {
     rig r;
     open_rig(&r, FIRST, HERE);
-    atomic_store(&r.worker[2].is_silent, true);
+    atomic_store(&r.worker[2].health.is_silent, true);
     r.host.ops->go(&r.host, DROVE_DO_PROBE);
     static const unsigned expected[] = {1, 3, 4};
     assert_int_equal(n_admitted, 3);

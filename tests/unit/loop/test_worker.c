@@ -268,14 +268,14 @@ static void open_decaying(rig *r, const drove_source_ops *source, unsigned n_wor
     r->loop.sync = &r->sync;
     r->loop.source = &r->source;
     r->loop.order = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_SHUFFLE);
-    r->loop.update_rows = BATCH;
+    r->loop.sizes.update_rows = BATCH;
     r->worker.loop = &r->loop;
     r->worker.index = index;
     r->worker.plan = &r->place;
     r->worker.engine_ops = &noting_engine;
     r->worker.engine = &r->engine;
     r->worker.grad = r->grad;
-    for (unsigned i = 0; i < 2; i++) r->worker.row[i] = r->row[i];
+    for (unsigned i = 0; i < 2; i++) r->worker.batches.row[i] = r->row[i];
 }
 
 static void open_rig(rig *r, const drove_source_ops *source, unsigned n_workers, unsigned index)
@@ -375,7 +375,7 @@ TEST(norms_are_of_what_was_written)
         rig r;
         open_rig(&r, &drove__source_claimed, 1, 0);
         r.engine.gradient = &gradient;
-        r.loop.measures_gradients = true;
+        r.loop.trace.measures_gradients = true;
         assert_int_equal(drove__step_begin(&r.worker, &task, &batch, 0.5f, &hand), DROVE_OK);
         assert_true(fabs(hand.gradient_norm - norms[n]) < 1e-12);
         drove__step_drop(&r.worker, &hand);
@@ -398,11 +398,11 @@ TEST(spans_have_their_slices)
     rig r;
     open_rig(&r, &drove__source_claimed, 1, 0);
     slice(&r);
-    assert_int_equal(drove__spans_create(1, &r.loop.spans), DROVE_OK);
-    drove__spans_name(r.loop.spans, 0, "worker");
+    assert_int_equal(drove__spans_create(1, &r.loop.trace.spans), DROVE_OK);
+    drove__spans_name(r.loop.trace.spans, 0, "worker");
     r.source.ops->open(&r.source, 5, UINT64_MAX);
     assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
-    assert_int_equal(drove__spans_write(r.loop.spans, "spans.json", names, 2), DROVE_OK);
+    assert_int_equal(drove__spans_write(r.loop.trace.spans, "spans.json", names, 2), DROVE_OK);
     FILE *file = fopen("spans.json", "r");
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
@@ -412,7 +412,7 @@ TEST(spans_have_their_slices)
     assert_int_equal(count(text, "upper"), 5);
     assert_int_equal(count(text, "lower"), 5);
     assert_int_equal(count(text, " part "), 0);
-    drove__spans_destroy(r.loop.spans);
+    drove__spans_destroy(r.loop.trace.spans);
     close_rig(&r);
 }
 
@@ -421,7 +421,7 @@ TEST(what_was_done_is_counted)
 {
     rig r;
     open_rig(&r, &drove__source_claimed, 1, 0);
-    r.loop.publish_phase = DROVE_PHASE_UPDATE;
+    r.loop.trace.publish_phase = DROVE_PHASE_UPDATE;
     r.source.ops->open(&r.source, 7, UINT64_MAX);
     assert_true(drove__worker_obey(&r.worker, DROVE_DO_TRAIN));
     const drove_worker *w = &r.worker;
@@ -459,8 +459,8 @@ static void check_times(bool exchanges, const uint64_t expected[DROVE_N_PHASES])
     rig r;
     open_rig(&r, &drove__source_claimed, 1, 0);
     r.loop.clock = &moved_clock;
-    r.loop.acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
-    r.loop.publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
+    r.loop.trace.acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
+    r.loop.trace.publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
     r.sync.ops = &timed_strategy;
     r.worker.engine_ops = &timed_engine;
     publish_backoff_ns = exchanges ? 0 : 500;
@@ -553,7 +553,7 @@ TEST(an_evaluation_spreads_its_rows)
         const size_t n = n_scored[k];
         drove_scoring *sc = &r.loop.scoring;
         open_rig(&r, &drove__source_claimed, 1, 0);
-        r.loop.score_rows = 7;
+        r.loop.sizes.score_rows = 7;
         assert_int_equal(drove__scoring_init(&r.loop, n), DROVE_OK);
         sc->data = &data;
         sc->n_rows = n;
@@ -619,12 +619,12 @@ static const drove_sync_live_ops numbered_lending = {.begin = timed_live,
 static void record(rig *r)
 {
     drove_recorded_mark mark = {.next = RECORDED};
-    assert_int_equal(drove__recording_create("steps.record", "{}", 1, &r->loop.recording),
+    assert_int_equal(drove__recording_create("steps.record", "{}", 1, &r->loop.trace.recording),
                      DROVE_OK);
     r->source.ops->open(&r->source, RECORDED, UINT64_MAX);
     assert_true(drove__worker_obey(&r->worker, DROVE_DO_TRAIN));
-    assert_int_equal(drove__recording_mark(r->loop.recording, &mark), DROVE_OK);
-    drove__recording_close(r->loop.recording);
+    assert_int_equal(drove__recording_mark(r->loop.trace.recording, &mark), DROVE_OK);
+    drove__recording_close(r->loop.trace.recording);
     assert_int_equal(r->noted.n, RECORDED);
 }
 
@@ -737,7 +737,7 @@ TEST(what_goes_wrong_ends_the_run)
             _Atomic int wished = 0;
             open_rig(&r, &drove__source_claimed, 1, 0);
             r.sync.ops = &stopping_strategy;
-            if (over_ranks) r.loop.halt_wished = &wished;
+            if (over_ranks) r.loop.ending.halt_wished = &wished;
             r.source.ops->open(&r.source, 100, UINT64_MAX);
             drove__worker_check_finite(&r.worker, 1e300);
             drove__worker_check_finite(&r.worker, -1e300);
@@ -751,8 +751,8 @@ TEST(what_goes_wrong_ends_the_run)
             } else {
                 drove__worker_check_finite(&r.worker, over_ranks ? (double)NAN : (double)INFINITY);
             }
-            assert_int_equal(atomic_load(&r.loop.halted), fails);
-            assert_int_equal(atomic_load(&r.loop.nonfinite), !fails);
+            assert_int_equal(atomic_load(&r.loop.ending.halted), fails);
+            assert_int_equal(atomic_load(&r.loop.ending.nonfinite), !fails);
             assert_int_equal(n_stops, fails);
             assert_int_equal(atomic_load(&wished), over_ranks);
             assert_int_equal(gives_batches(&r), over_ranks);

@@ -242,13 +242,13 @@ static void open_rig(rig *r, const drove_sync_ops *sync, const drove_engine_ops 
                            .clock = &moved_clock,
                            .kernels = &r->kernels,
                            .optim = r->optim,
-                           .train = &r->data,
+                           .data.train = &r->data,
                            .sync = &r->sync,
                            .source = &r->source,
                            .worker = r->worker,
                            .order = drove__order_make(ROWS, BATCH, 1, DROVE_ORDER_SHUFFLE),
-                           .update_rows = BATCH,
-                           .score_rows = 10};
+                           .sizes.update_rows = BATCH,
+                           .sizes.score_rows = 10};
     static size_t of_layer[N_SLICES] = {0, 1, 2}, layer[N_SLICES] = {0, 1, 2};
     r->loop.slices = (drove_slices){.n = N_SLICES,
                                     .slice = (drove_span *)(uintptr_t)slices,
@@ -264,7 +264,7 @@ static void open_rig(rig *r, const drove_sync_ops *sync, const drove_engine_ops 
         w->engine = &r->engine[i];
         w->grad = r->grad;
         w->timeout_ns = UINT64_C(3000000000);
-        for (unsigned k = 0; k < 2; k++) w->row[k] = r->row[i][k];
+        for (unsigned k = 0; k < 2; k++) w->batches.row[k] = r->row[i][k];
         assert_int_equal(drove__optim_worker_init(&w->optim, r->optim), DROVE_OK);
     }
 }
@@ -290,7 +290,7 @@ TEST(a_resident_device_gets_sums)
     for (unsigned late = 0; late < 2; late++) { /* sums come while the device computes, or after */
         rig r;
         open_rig(&r, &replicas, &resident_engine);
-        r.worker[0].is_resident = true;
+        r.worker[0].resident.is_there = true;
         if (late) n_sums_there = 0;
         const drove_engine *e = &r.engine[0];
         assert_int_equal(train(&r, 2), DROVE_OK);
@@ -330,14 +330,14 @@ TEST(a_silent_device_is_asked)
     for (unsigned n_empty = 2; n_empty <= 3; n_empty++) {
         rig r;
         open_rig(&r, &replicas, &resident_engine);
-        r.worker[0].is_resident = true;
+        r.worker[0].resident.is_there = true;
         r.engine[0].n_empty = n_empty;
-        uint64_t heartbeat = atomic_load(&r.worker[0].heartbeat);
+        uint64_t heartbeat = atomic_load(&r.worker[0].health.heartbeat);
         drove_status status = train(&r, 1);
         assert_int_equal(status, n_empty < 3 ? DROVE_OK : DROVE_E_SYSTEM);
         assert_int_equal(r.engine[0].n_parts, n_empty < 3 ? 2 + N_SLICES : 3);
-        assert_true(atomic_load(&r.worker[0].heartbeat) > heartbeat);
-        assert_int_equal(atomic_load(&r.worker[0].is_computing), 0);
+        assert_true(atomic_load(&r.worker[0].health.heartbeat) > heartbeat);
+        assert_int_equal(atomic_load(&r.worker[0].health.is_computing), 0);
         if (n_empty == 3) assert_string_equal(r.worker[0].error, "silent, asked for 0 ns");
         close_rig(&r);
     }
@@ -348,7 +348,7 @@ TEST(a_slow_device_is_heard)
 {
     rig r;
     open_rig(&r, &replicas, &resident_engine);
-    r.worker[0].is_resident = true;
+    r.worker[0].resident.is_there = true;
     r.engine[0].n_empty_each = 2;
     assert_int_equal(train(&r, 1), DROVE_OK);
     assert_int_equal(r.engine[0].n_parts, 3 * N_SLICES);
@@ -360,13 +360,13 @@ TEST(a_stop_ends_the_wait_for_sums)
 {
     rig r;
     open_rig(&r, &replicas, &resident_engine);
-    r.worker[0].is_resident = true;
+    r.worker[0].resident.is_there = true;
     is_stopped = true;
     assert_int_equal(train(&r, 1), DROVE_E_SYSTEM);
     assert_string_equal(r.worker[0].error, "stopped");
     assert_int_equal(n_published, 0);
     assert_null(r.engine[0].got);
-    assert_int_equal(atomic_load(&r.loop.halted), 1);
+    assert_int_equal(atomic_load(&r.loop.ending.halted), 1);
     close_rig(&r);
 }
 
@@ -394,7 +394,7 @@ TEST(loaded_batches_are_those_of_the_order)
         if (how > 0) {
             assert_int_equal(drove__loader_create(&opt, &loader), DROVE_OK);
             assert_int_equal(drove__loader_join(loader, 0), DROVE_OK);
-            r.worker[0].loader = loader;
+            r.worker[0].batches.loader = loader;
         }
         for (uint64_t limit = 10; limit <= 17; limit += 7)
             assert_int_equal(train(&r, limit), DROVE_OK);
@@ -402,7 +402,7 @@ TEST(loaded_batches_are_those_of_the_order)
         assert_int_equal(e->n_begun, 17);
         assert_int_equal(n_published, 17);
         assert_int_equal(r.worker[0].trace.steps, 17);
-        assert_int_equal(r.worker[0].n_ahead, 0);
+        assert_int_equal(r.worker[0].batches.n_ahead, 0);
         assert_int_equal(e->n_rows, ROWS + 4 * BATCH); /* 13 batches are an epoch */
         if (how == 0) memcpy(expected, e->row, (n_expected = e->n_rows) * sizeof *expected);
         if (how == 0) memcpy(expected_eta, eta_of, sizeof eta_of);
@@ -461,7 +461,7 @@ static unsigned n_left(const drove_host *h)
 {
     const rig *r = h->impl;
     unsigned n = 0;
-    for (unsigned i = 0; i < N_WORKERS; i++) n += !atomic_load(&r->worker[i].is_lost);
+    for (unsigned i = 0; i < N_WORKERS; i++) n += !atomic_load(&r->worker[i].health.is_lost);
     return n;
 }
 
@@ -540,8 +540,8 @@ TEST(a_lost_worker_costs_another_round)
         (void)drove__fail(DROVE_E_SYSTEM, "it broke");
         drove_status status = drove__scoring_run(&r.loop, &r.data, replica_of, 0, 0, 1);
         assert_int_equal(status, bears ? DROVE_OK : DROVE_E_SYSTEM);
-        assert_int_equal(atomic_load(&r.worker[0].is_lost), 1);
-        assert_int_equal(atomic_load(&r.worker[0].is_computing), 0);
+        assert_int_equal(atomic_load(&r.worker[0].health.is_lost), 1);
+        assert_int_equal(atomic_load(&r.worker[0].health.is_computing), 0);
         assert_int_equal(r.engine[0].n_begun, 1);
         assert_int_equal(r.worker[0].status, bears ? DROVE_OK : DROVE_E_SYSTEM);
         assert_int_equal(r.n_go, bears ? 2 : 1);
@@ -586,7 +586,7 @@ TEST(the_largest_batch_is_what_may_come)
         ops.counts_rows = cases[k].counts_rows;
         r.plan.source = &ops;
         r.loop.order.batch = cases[k].order_batch;
-        r.loop.batch = cases[k].batch;
+        r.loop.sizes.batch = cases[k].batch;
         r.place[0].n_cores = cases[k].n_cores;
         r.place[0].batch = cases[k].asked[0];
         r.place[0].least = cases[k].asked[1];

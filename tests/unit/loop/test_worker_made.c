@@ -96,11 +96,11 @@ static void open_rig(rig *r)
     r->loop.kernels = &r->kernels;
     r->loop.optim = r->optim;
     r->loop.sync = &r->sync;
-    r->loop.train = &r->data;
+    r->loop.data.train = &r->data;
     r->loop.core_ops = &plain;
     r->loop.order = drove__order_make(ROWS, 8, 1, DROVE_ORDER_SHUFFLE);
-    r->loop.update_rows = 8;
-    r->loop.score_rows = 100;
+    r->loop.sizes.update_rows = 8;
+    r->loop.sizes.score_rows = 100;
     r->loop.seed = 9;
     r->loop.worker = r->worker;
 }
@@ -261,14 +261,14 @@ TEST(batches_have_room)
         drove_device device = {0};
         open_rig(&r);
         assert_int_equal(drove__worker_init(&r.worker[1], &r.loop, 1), DROVE_OK);
-        r.loop.score_rows = cases[c].score;
+        r.loop.sizes.score_rows = cases[c].score;
         r.loop.order = drove__order_make(ROWS, cases[c].batch, 1, DROVE_ORDER_SHUFFLE);
         r.plan.source = cases[c].counts ? &counting : &claimed;
         r.place[1].n_cores = cases[c].n_cores;
         r.place[1].batch = cases[c].each;
         r.place[1].least = cases[c].least;
         r.place[1].most = cases[c].most;
-        r.loop.batch = cases[c].asked;
+        r.loop.sizes.batch = cases[c].asked;
         if (cases[c].is_device) r.worker[1].device = &device;
         assert_int_equal(drove__worker_most_rows(&r.worker[1]), cases[c].expected);
         r.worker[1].device = NULL;

@@ -121,17 +121,17 @@ TEST(a_loss_that_is_not_finite_steps_back)
     assert_true(evaluate(r, 1.0, 10.0f));
     for (int i = 1; i <= 8; i++) {
         theta_of(r)[0] = NAN;
-        r->loop.nonfinite = 1;
+        r->loop.ending.nonfinite = 1;
         assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.output.cb),
                          DROVE_OK);
-        assert_int_equal(r->loop.nonfinite, 0);
+        assert_int_equal(r->loop.ending.nonfinite, 0);
         assert_true(theta_of(r)[0] == 10.0f);
         assert_true(fabs((double)drove__optim_eta(r->run.workers.optim, 0.0) - pow(0.1, i)) < 1e-7);
     }
-    r->loop.nonfinite = 1; /* too often */
+    r->loop.ending.nonfinite = 1; /* too often */
     assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.output.cb),
                      DROVE_OK);
-    assert_int_equal(r->loop.nonfinite, 1);
+    assert_int_equal(r->loop.ending.nonfinite, 1);
     free_rig(r);
 }
 
@@ -140,10 +140,10 @@ TEST(a_given_step_size_is_kept)
     rig *r = make_rig("sgd", "constant");
     assert_true(evaluate(r, 1.0, 10.0f));
     assert_true(evaluate(r, 3.0, 11.0f));
-    r->loop.nonfinite = 1;
+    r->loop.ending.nonfinite = 1;
     assert_int_equal(drove__stopping_recover(&r->run.workers, &r->run.state, &r->run.output.cb),
                      DROVE_OK);
-    assert_int_equal(r->loop.nonfinite, 1);
+    assert_int_equal(r->loop.ending.nonfinite, 1);
     assert_true(theta_of(r)[0] == 11.0f);
     assert_null(r->run.state.back);
     free_rig(r);
