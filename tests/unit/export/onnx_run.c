@@ -76,9 +76,14 @@ static void add_constant(onnx_run *run, const Drove__Onnx__Tensor *t)
             v->number[i] = (double)whole;
             break;
         case DROVE_ONNX_DOUBLE: memcpy(&v->number[i], at + i * 8, 8); break;
-        case DROVE_ONNX_STRING:
-            v->text[i] = strndup((const char *)t->string_data[i].data, t->string_data[i].len);
+        case DROVE_ONNX_STRING: {
+            const ProtobufCBinaryData *from = &t->string_data[i]; /* no zero ends it */
+            char *text = calloc(from->len + 1, 1);
+            assert_non_null(text);
+            memcpy(text, from->data, from->len);
+            v->text[i] = text;
             break;
+        }
         default: fail_msg("constant %s: type %d", t->name, (int)t->data_type);
         }
     }
