@@ -7,7 +7,7 @@
 /* Sorts x[n]; none is NaN. */
 void drove__sort(double *x, size_t n);
 
-/* For qsort: of uint32_t; of char *, by their bytes. */
+/* For qsort: of uint32_t, or of structs that begin with one; of char *, by their bytes. */
 int drove__compare_u32(const void *a, const void *b);
 int drove__compare_texts(const void *a, const void *b);
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/memfile.h"
 #include "base/named.h"
+#include "base/sort.h"
 #include "data/data.h"
 #include "data/matrix.h"
 #include "data/origin.h"
@@ -270,12 +271,6 @@ typedef struct entry {
     float value;
 } entry;
 
-static int compare_entries(const void *a, const void *b)
-{
-    const entry *x = a, *y = b;
-    return x->column < y->column ? -1 : x->column > y->column;
-}
-
 /* Sorts the columns of a row of our own copy. */
 static drove_status sort_row(drove_arrays *a, size_t i)
 {
@@ -284,7 +279,7 @@ static drove_status sort_row(drove_arrays *a, size_t i)
     if (row == NULL) return drove__fail_nomem("a sparse row", (size_t)n * sizeof *row);
     for (uint64_t k = 0; k < n; k++)
         row[k] = (entry){a->index[first + k], a->value != NULL ? a->value[first + k] : 1.0f};
-    qsort(row, (size_t)n, sizeof *row, compare_entries);
+    qsort(row, (size_t)n, sizeof *row, drove__compare_u32); /* by column */
     for (uint64_t k = 0; k < n; k++) {
         a->index[first + k] = row[k].column;
         if (a->value != NULL) a->value[first + k] = row[k].value;

@@ -284,10 +284,27 @@ static void write_scaling(FILE *to, const drove_modelfile *f)
     fputs("}\n\n", to);
 }
 
-static void write_outputs(FILE *to, const drove_modelfile *f)
+static void write_predict(FILE *to, const drove_modelfile *f, const char *name)
 {
-    const drove_loss_ops *loss = f->model->loss;
-    const size_t n = f->model->n_outputs;
+    const drove_model *m = f->model;
+    size_t widest = m->n_inputs;
+    for (size_t l = 0; l < m->n_layers; l++)
+        widest = m->layer[l].n_out > widest ? m->layer[l].n_out : widest;
+    fprintf(to, "void %s_predict(const %s *x, %s *y)\n{\n    float a[%zu], b[%zu];\n", name,
+            input_type(f), output_type(f), widest, widest);
+    if (f->schema != NULL) fputs("    features(x, a);\n", to);
+    else if (f->x_origin != NULL)
+        fprintf(to,
+                "    for (size_t i = 0; i < %zu; i++) a[i] = (float)(x[i] - input_origin[i]);\n",
+                f->n_inputs);
+    else fprintf(to, "    for (size_t i = 0; i < %zu; i++) a[i] = x[i];\n", f->n_inputs);
+    fputs("    scale(a);\n", to);
+    for (size_t l = 0; l < m->n_layers; l++)
+        fprintf(to, "    layer%zu(%s, %s);\n", l, l % 2 == 0 ? "a" : "b", l % 2 == 0 ? "b" : "a");
+    fprintf(to, "    const float *const z = %s;\n", m->n_layers % 2 == 0 ? "a" : "b");
+
+    const drove_loss_ops *loss = m->loss;
+    const size_t n = m->n_outputs;
     if (loss == &drove__loss_softmax) {
         fprintf(
             to,
@@ -313,27 +330,6 @@ static void write_outputs(FILE *to, const drove_modelfile *f)
     else
         fprintf(to, "    for (size_t i = 0; i < %zu; i++) y[i] = %s;\n", n,
                 f->y_origin != NULL ? "(double)z[i] + target_origin[i]" : "z[i]");
-}
-
-static void write_predict(FILE *to, const drove_modelfile *f, const char *name)
-{
-    const drove_model *m = f->model;
-    size_t widest = m->n_inputs;
-    for (size_t l = 0; l < m->n_layers; l++)
-        widest = m->layer[l].n_out > widest ? m->layer[l].n_out : widest;
-    fprintf(to, "void %s_predict(const %s *x, %s *y)\n{\n    float a[%zu], b[%zu];\n", name,
-            input_type(f), output_type(f), widest, widest);
-    if (f->schema != NULL) fputs("    features(x, a);\n", to);
-    else if (f->x_origin != NULL)
-        fprintf(to,
-                "    for (size_t i = 0; i < %zu; i++) a[i] = (float)(x[i] - input_origin[i]);\n",
-                f->n_inputs);
-    else fprintf(to, "    for (size_t i = 0; i < %zu; i++) a[i] = x[i];\n", f->n_inputs);
-    fputs("    scale(a);\n", to);
-    for (size_t l = 0; l < m->n_layers; l++)
-        fprintf(to, "    layer%zu(%s, %s);\n", l, l % 2 == 0 ? "a" : "b", l % 2 == 0 ? "b" : "a");
-    fprintf(to, "    const float *const z = %s;\n", m->n_layers % 2 == 0 ? "a" : "b");
-    write_outputs(to, f);
     fputs("}\n", to);
 }
 

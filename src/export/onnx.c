@@ -102,10 +102,24 @@ static const char *output_name(drove_onnx *g, const char *name)
     return name;
 }
 
-static void add_label(exported *e, const char *place)
+/* The name of the class: the first of the largest outputs, or the side of a single one. */
+static void add_label(exported *e, const char *outputs)
 {
     drove_onnx *g = &e->graph;
-    const size_t n = e->file.io.n_classes, dims[] = {1};
+    const size_t n = e->file.io.n_classes, dims[] = {1}, one = 1;
+    const char *place;
+    if (e->file.model->n_outputs == 1) {
+        const float middle = e->file.model->loss->gives_probability ? 0.5f : 0.0f;
+        const int64_t minus_1 = -1;
+        const char *is_second =
+            drove__onnx_node(g, "Greater", outputs, drove__onnx_float(g, middle), NULL);
+        place = drove__onnx_node(g, "Reshape", drove__onnx_cast(g, is_second, DROVE_ONNX_INT64),
+                                 drove__onnx_ints(g, &minus_1, &one, 1), NULL);
+    } else {
+        place = drove__onnx_node(g, "ArgMax", outputs, NULL, NULL);
+        drove__onnx_set_int(g, "axis", 1);
+        drove__onnx_set_int(g, "keepdims", 0);
+    }
     const char **name = drove__onnx_take(g, n, sizeof *name);
     for (size_t i = 0; name != NULL && i < n; i++)
         name[i] =
@@ -114,25 +128,6 @@ static void add_label(exported *e, const char *place)
     const char *label = drove__onnx_node(g, "Gather", drove__onnx_strings(g, name, n), place, NULL);
     drove__onnx_output(g, output_name(g, "label"), label, DROVE_ONNX_STRING, dims, 1,
                        "the class's name");
-}
-
-/* Place of the class: the first of the largest outputs, or the side of a single one. */
-static const char *class_place(exported *e, const char *outputs)
-{
-    drove_onnx *g = &e->graph;
-    const float middle = e->file.model->loss->gives_probability ? 0.5f : 0.0f;
-    const int64_t minus_1 = -1;
-    const size_t one = 1;
-    if (e->file.model->n_outputs == 1) {
-        const char *is_second =
-            drove__onnx_node(g, "Greater", outputs, drove__onnx_float(g, middle), NULL);
-        return drove__onnx_node(g, "Reshape", drove__onnx_cast(g, is_second, DROVE_ONNX_INT64),
-                                drove__onnx_ints(g, &minus_1, &one, 1), NULL);
-    }
-    const char *place = drove__onnx_node(g, "ArgMax", outputs, NULL, NULL);
-    drove__onnx_set_int(g, "axis", 1);
-    drove__onnx_set_int(g, "keepdims", 0);
-    return place;
 }
 
 static void add_outputs(exported *e, const char *z)
@@ -158,7 +153,7 @@ static void add_outputs(exported *e, const char *z)
                            "as in the data");
         return;
     }
-    if (!io->is_multi_label) add_label(e, class_place(e, y));
+    if (!io->is_multi_label) add_label(e, y);
     if (!model->loss->gives_probability) {
         drove__onnx_output(g, output_name(g, "scores"), y, DROVE_ONNX_FLOAT, dims, 2,
                            dims[1] == 1 ? "above 0: the second class" : "the largest: the class");

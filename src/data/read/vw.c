@@ -12,6 +12,7 @@
 #include "data/read/text.h"
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/textfile.h"
 #include "table/murmur.h"
 
@@ -150,18 +151,12 @@ static drove_status parse_namespace(vw_file *f, drove_line *line)
     return DROVE_OK;
 }
 
-static int compare_features(const void *a, const void *b)
-{
-    const feature *x = a, *y = b;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
 /* Sorts the features of a line, sums those that fall together, and stores them. */
 static drove_status end_row(vw_file *f, const drove_line *line)
 {
     drove_storage *s = f->storage;
     size_t n = f->n_stored;
-    if (f->n_row > 1) qsort(f->row, f->n_row, sizeof *f->row, compare_features);
+    if (f->n_row > 1) qsort(f->row, f->n_row, sizeof *f->row, drove__compare_u32);
     DROVE_TRY(drove__reserve(&s->index, &f->index_capacity, n + f->n_row, sizeof *s->index));
     DROVE_TRY(drove__reserve(&s->value, &f->value_capacity, n + f->n_row, sizeof *s->value));
     DROVE_TRY(
