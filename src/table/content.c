@@ -417,12 +417,13 @@ static drove_status understand(growing *g, const facts *known, const char *path,
     return drove__rewrite(path, options, out);
 }
 
-static drove_status load(const char *path, const drove_content_options *options, unsigned n_threads,
-                         drove_content *out)
+drove_status drove__content_load(const char *path, const drove_content_options *options,
+                                 unsigned n_threads, drove_content *out)
 {
     drove_reader *reader = NULL;
     growing g = {0};
     facts known;
+    *out = (drove_content){0};
     if (options->piece != NULL) {
         g = (growing){.used = options->piece->n, .capacity = options->piece->n + 1};
         g.memory = drove__alloc(g.capacity, 1); /* zeroed, so strspn stops */
@@ -446,14 +447,6 @@ static drove_status load(const char *path, const drove_content_options *options,
                  "times)",
                  (unsigned long long)drove__reader_n_replaced(reader));
     drove__reader_close(reader);
-    return status;
-}
-
-drove_status drove__content_load(const char *path, const drove_content_options *options,
-                                 unsigned n_threads, drove_content *out)
-{
-    *out = (drove_content){0};
-    const drove_status status = load(path, options, n_threads, out);
     if (status != DROVE_OK) drove__content_fini(out);
     return status;
 }

@@ -72,35 +72,6 @@ end:
     return status;
 }
 
-static drove_status fill_storage(const cifar_rows *rows, const drove_shard *shard, drove_storage *s)
-{
-    size_t n = drove__shard_size(shard, rows->n_whole);
-    if (drove__shard_is_part(shard)) s->n_rows_whole = rows->n_whole;
-    s->n_rows = n;
-    s->n_features = PIXELS;
-    s->channels = CHANNELS;
-    s->height = s->width = SIDE;
-    s->x_kind = DROVE_X_U8;
-    s->y_kind = DROVE_Y_CLASS;
-    s->x_u8 = drove__alloc(n, PIXELS);
-    s->y_class = drove__grow(NULL, n, sizeof *s->y_class);
-    if (s->x_u8 == NULL || s->y_class == NULL) return drove__fail_nomem("data set", n * RECORD);
-    for (size_t i = 0; i < n; i++) {
-        s->y_class[i] = rows->record[i * RECORD];
-        memcpy(s->x_u8 + i * PIXELS, rows->record + i * RECORD + 1, PIXELS);
-    }
-    s->class_name = calloc(CLASSES, sizeof *s->class_name);
-    if (s->class_name == NULL)
-        return drove__fail_nomem("class names", CLASSES * sizeof *s->class_name);
-    s->n_classes = CLASSES;
-    for (size_t i = 0; i < CLASSES; i++) {
-        s->class_name[i] = strdup(class_names[i]);
-        if (s->class_name[i] == NULL)
-            return drove__fail_nomem("class names", strlen(class_names[i]));
-    }
-    return DROVE_OK;
-}
-
 static drove_status read_cifar10(const drove_spec *spec, int part, const drove_shard *shard,
                                  drove_storage **out)
 {
@@ -113,7 +84,34 @@ static drove_status read_cifar10(const drove_spec *spec, int part, const drove_s
         if ((status = read_file(spec->arg[i], shard, &rows)) != DROVE_OK) goto end;
     status = drove__storage_check_shard(shard, rows.n_whole, spec->arg[0]);
     if (status != DROVE_OK) goto end;
-    if ((status = fill_storage(&rows, shard, s)) != DROVE_OK) goto end;
+
+    const size_t n = drove__shard_size(shard, rows.n_whole);
+    if (drove__shard_is_part(shard)) s->n_rows_whole = rows.n_whole;
+    s->n_rows = n;
+    s->n_features = PIXELS;
+    s->channels = CHANNELS;
+    s->height = s->width = SIDE;
+    s->x_kind = DROVE_X_U8;
+    s->y_kind = DROVE_Y_CLASS;
+    s->x_u8 = drove__alloc(n, PIXELS);
+    s->y_class = drove__grow(NULL, n, sizeof *s->y_class);
+    s->class_name = calloc(CLASSES, sizeof *s->class_name);
+    if (s->x_u8 == NULL || s->y_class == NULL || s->class_name == NULL) {
+        status = drove__fail_nomem("data set", n * RECORD);
+        goto end;
+    }
+    for (size_t i = 0; i < n; i++) {
+        s->y_class[i] = rows.record[i * RECORD];
+        memcpy(s->x_u8 + i * PIXELS, rows.record + i * RECORD + 1, PIXELS);
+    }
+    s->n_classes = CLASSES;
+    for (size_t i = 0; i < CLASSES; i++) {
+        s->class_name[i] = strdup(class_names[i]);
+        if (s->class_name[i] == NULL) {
+            status = drove__fail_nomem("class names", strlen(class_names[i]));
+            goto end;
+        }
+    }
     status = drove__storage_check(s, spec->arg[0]);
 end:
     free(rows.record);
