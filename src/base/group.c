@@ -96,25 +96,6 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* The group of this process for a controller; "": none of that version. */
-static void find_group(const char *root, const char *controller, bool is_first,
-                       char path[LINE_SIZE])
-{
-    char line[LINE_SIZE];
-    FILE *f = open_in(root, "proc/self/cgroup");
-    path[0] = '\0';
-    if (f == NULL) return;
-    while (path[0] == '\0' && fgets(line, sizeof line, f) != NULL) {
-        char *list = strchr(line, ':'), *at = list != NULL ? strchr(list + 1, ':') : NULL;
-        if (at == NULL) continue;
-        line[strcspn(line, "\n")] = '\0';
-        *at = '\0';
-        const bool is_it = is_first ? has_word(list + 1, controller) : list[1] == '\0';
-        if (is_it) memcpy(path, at + 1, strlen(at + 1) + 1);
-    }
-    fclose(f);
-}
-
 /* \040 and others, as mountinfo has blanks. */
 static void unescape(char *text)
 {
@@ -153,10 +134,24 @@ static bool read_mount(char *line, const char *controller, bool is_first, char *
 
 static void find_place(const char *root, const char *controller, bool is_first, place *out)
 {
-    char group[LINE_SIZE], line[LINE_SIZE], *top, *point;
+    char group[LINE_SIZE] = "", line[LINE_SIZE], *top, *point;
     *out = (place){.is_first = is_first};
-    find_group(root, controller, is_first, group);
-    FILE *f = group[0] != '\0' ? open_in(root, "proc/self/mountinfo") : NULL;
+
+    /* The group of this process for the controller; "": none of that version. */
+    FILE *f = open_in(root, "proc/self/cgroup");
+    if (f == NULL) return;
+    while (group[0] == '\0' && fgets(line, sizeof line, f) != NULL) {
+        char *list = strchr(line, ':'), *at = list != NULL ? strchr(list + 1, ':') : NULL;
+        if (at == NULL) continue;
+        line[strcspn(line, "\n")] = '\0';
+        *at = '\0';
+        const bool is_it = is_first ? has_word(list + 1, controller) : list[1] == '\0';
+        if (is_it) memcpy(group, at + 1, strlen(at + 1) + 1);
+    }
+    fclose(f);
+
+    /* Its folder. */
+    f = group[0] != '\0' ? open_in(root, "proc/self/mountinfo") : NULL;
     if (f == NULL) return;
     while (!out->is_there && fgets(line, sizeof line, f) != NULL) {
         if (!read_mount(line, controller, is_first, &top, &point)) continue;

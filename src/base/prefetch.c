@@ -302,31 +302,25 @@ const char *drove__prefetch_state_name(drove_prefetch_state state)
     return names[state];
 }
 
-static drove_prefetch_state look_at(const char *folder, int pu)
-{
-    char path[PATH_SIZE];
-    uint64_t value;
-    snprintf(path, sizeof path, "%s/%d/msr", folder, pu);
-    int device = open(path, O_RDONLY | O_CLOEXEC);
-    if (device < 0) return DROVE_PREFETCH_UNKNOWN;
-    bool is_read = read_register(device, &value);
-    close(device);
-    if (!is_read) return DROVE_PREFETCH_UNKNOWN;
-    value &= PREFETCH_BITS;
-    return value == 0               ? DROVE_PREFETCH_ON
-           : value == PREFETCH_BITS ? DROVE_PREFETCH_OFF
-                                    : DROVE_PREFETCH_UNKNOWN;
-}
-
 drove_prefetch_state drove__prefetch_look(const drove_prefetch_machine *machine, const int *pu,
                                           size_t n_pus)
 {
     drove_prefetch_state all = DROVE_PREFETCH_UNKNOWN;
     if (strcmp(machine->vendor, intel) != 0) return DROVE_PREFETCH_UNKNOWN;
     for (size_t i = 0; i < n_pus; i++) {
-        drove_prefetch_state one = look_at(machine->folder, pu[i]);
-        if (i > 0 && one != all) return DROVE_PREFETCH_UNKNOWN;
-        if (one == DROVE_PREFETCH_UNKNOWN) return DROVE_PREFETCH_UNKNOWN;
+        char path[PATH_SIZE];
+        uint64_t value;
+        snprintf(path, sizeof path, "%s/%d/msr", machine->folder, pu[i]);
+        int device = open(path, O_RDONLY | O_CLOEXEC);
+        if (device < 0) return DROVE_PREFETCH_UNKNOWN;
+        bool is_read = read_register(device, &value);
+        close(device);
+        if (!is_read) return DROVE_PREFETCH_UNKNOWN;
+        value &= PREFETCH_BITS;
+        drove_prefetch_state one = value == 0               ? DROVE_PREFETCH_ON
+                                   : value == PREFETCH_BITS ? DROVE_PREFETCH_OFF
+                                                            : DROVE_PREFETCH_UNKNOWN;
+        if (one == DROVE_PREFETCH_UNKNOWN || (i > 0 && one != all)) return DROVE_PREFETCH_UNKNOWN;
         all = one;
     }
     return all;

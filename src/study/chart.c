@@ -19,25 +19,6 @@ typedef struct canvas {
     bool is_log;
 } canvas;
 
-static bool find_ranges(const drove_chart *c, canvas *v)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        if (!isfinite(c->x[i]) || !isfinite(c->y[i])) continue;
-        v->x_least = n > 0 ? fmin(v->x_least, c->x[i]) : c->x[i];
-        v->x_most = n > 0 ? fmax(v->x_most, c->x[i]) : c->x[i];
-        v->y_least = n > 0 ? fmin(v->y_least, c->y[i]) : c->y[i];
-        v->y_most = n > 0 ? fmax(v->y_most, c->y[i]) : c->y[i];
-        n++;
-    }
-    v->is_log = n > 0 && v->y_least > 0.0 && v->y_most > RATIO * v->y_least;
-    if (v->is_log) {
-        v->y_least = log(v->y_least);
-        v->y_most = log(v->y_most);
-    }
-    return n > 0;
-}
-
 static size_t place(double value, double least, double most, size_t n)
 {
     if (!(most > least)) return n / 2;
@@ -101,7 +82,23 @@ drove_status drove__chart_print(const drove_chart *c, FILE *stream, size_t *n_li
 {
     canvas v = {.wide = c->columns - LABEL - 1, .high = c->rows - 1};
     *n_lines = 1;
-    if (!find_ranges(c, &v)) {
+
+    /* the ranges of what is finite */
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if (!isfinite(c->x[i]) || !isfinite(c->y[i])) continue;
+        v.x_least = n > 0 ? fmin(v.x_least, c->x[i]) : c->x[i];
+        v.x_most = n > 0 ? fmax(v.x_most, c->x[i]) : c->x[i];
+        v.y_least = n > 0 ? fmin(v.y_least, c->y[i]) : c->y[i];
+        v.y_most = n > 0 ? fmax(v.y_most, c->y[i]) : c->y[i];
+        n++;
+    }
+    v.is_log = n > 0 && v.y_least > 0.0 && v.y_most > RATIO * v.y_least;
+    if (v.is_log) {
+        v.y_least = log(v.y_least);
+        v.y_most = log(v.y_most);
+    }
+    if (n == 0) {
         fputs("  (no loss yet that is a number)\n", stream);
         return DROVE_OK;
     }

@@ -85,28 +85,6 @@ const char *drove__sweep_outcome(const drove_child *child, const json_t *summary
     return child->status == 2 && child->signal == 0 ? "refused" : "crashed";
 }
 
-/* The options of the run, with the model and the tier by the names that it found. */
-static json_t *resolve(const json_t *summary)
-{
-    static const char *const found[] = {"model", "strategy", "isa"};
-    json_t *all = json_object();
-    const json_t *workers = json_object_get(summary, "workers");
-    const char *name;
-    json_t *option;
-    if (summary == NULL) return all;
-    json_object_foreach(json_object_get(summary, "options"), name, option)
-    {
-        const bool is_own_file = strcmp(name, "log") == 0;
-        if (!is_own_file) drove__json_set(&all, name, json_incref(option));
-    }
-    for (size_t i = 0; i < DROVE_COUNT(found); i++) {
-        json_t *value = json_object_get(summary, found[i]);
-        if (value != NULL) drove__json_set(&all, found[i], json_incref(value));
-    }
-    drove__json_set(&all, "n_workers", json_integer((json_int_t)json_array_size(workers)));
-    return all;
-}
-
 static void add_figure(json_t **all, const char *name, double value)
 {
     drove__json_set(all, name, isfinite(value) ? json_real(value) : json_null());
@@ -159,7 +137,24 @@ void drove__sweep_record(const drove_child *child, const json_t *summary, const 
     drove__json_set(all, "status", json_integer(child->status));
     drove__json_set(all, "signal", child->signal != 0 ? json_integer(child->signal) : json_null());
     drove__json_set(all, "message", said != NULL ? said : json_string("(not UTF-8)"));
-    drove__json_set(all, "resolved", resolve(summary));
+
+    /* The options of the run, with the model and the tier by the names that it found. */
+    static const char *const names[] = {"model", "strategy", "isa"};
+    const json_t *workers = json_object_get(summary, "workers");
+    json_t *resolved = json_object(), *option;
+    const char *name;
+    json_object_foreach(json_object_get(summary, "options"), name, option)
+    {
+        const bool is_own_file = strcmp(name, "log") == 0;
+        if (!is_own_file) drove__json_set(&resolved, name, json_incref(option));
+    }
+    for (size_t i = 0; i < DROVE_COUNT(names); i++) {
+        json_t *value = json_object_get(summary, names[i]);
+        if (value != NULL) drove__json_set(&resolved, names[i], json_incref(value));
+    }
+    if (summary != NULL)
+        drove__json_set(&resolved, "n_workers", json_integer((json_int_t)json_array_size(workers)));
+    drove__json_set(all, "resolved", resolved);
     drove__json_set(all, "figures", figures);
     drove__json_set(all, "version", json_string(DROVE_VERSION));
     drove__json_set(all, "processor", json_string(drove__cpu_model()));

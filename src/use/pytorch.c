@@ -130,13 +130,30 @@ static drove_status take_vector(loading *ld, const drove_layer *l, const char *w
     return DROVE_OK;
 }
 
-static drove_status take_product(loading *ld, const drove_model *m, const drove_layer *l,
-                                 float *theta)
+static drove_status take_layer(loading *ld, const drove_model *m, const drove_layer *l,
+                               float *theta)
 {
+    const bool is_dense = l->ops == &drove__layer_dense;
+    const bool is_product = is_dense || l->ops == &drove__layer_convolution;
+    if (l->trains_only && find(ld, l, "weight") == NULL) return DROVE_OK;
+    if (!is_product && l->n_statistics > 0) {
+        const size_t n = l->n_statistics / 2;
+        (void)find(ld, l, "num_batches_tracked"); /* of no use here */
+        DROVE_TRY(take_vector(ld, l, "weight", l->n_w, theta + l->w_offset));
+        DROVE_TRY(take_vector(ld, l, "bias", l->n_b, theta + l->b_offset));
+        DROVE_TRY(take_vector(ld, l, "running_mean", n, theta + l->s_offset));
+        return take_vector(ld, l, "running_var", n, theta + l->s_offset + n);
+    }
+    if (!is_product && l->n_w == 0) return DROVE_OK;
+    if (!is_product)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "%s: layer %s: expected a layer that PyTorch has, found one of type %s",
+                           ld->path, l->name, l->ops->name);
+
+    /* A product: its weights in our order, and the scaling of its inputs taken out of them. */
     const size_t dense[] = {l->n_out, l->n_in};
     const size_t window[] = {l->w_shape[0] * l->w_shape[4], l->w_shape[3], l->w_shape[1],
                              l->w_shape[2]};
-    const bool is_dense = l->ops == &drove__layer_dense;
     drove_shape image = {0};
     const float *w;
     if (is_dense) DROVE_TRY(drove__pytorch_image(m, l, &image));
@@ -154,26 +171,6 @@ static drove_status take_product(loading *ld, const drove_model *m, const drove_
                        "%s (?scale=none, and a module that was trained so)",
                        ld->path, l->name, drove__scaling_name(drove__data_scale(ld->data).scaling),
                        why);
-}
-
-static drove_status take_layer(loading *ld, const drove_model *m, const drove_layer *l,
-                               float *theta)
-{
-    const bool is_product = l->ops == &drove__layer_dense || l->ops == &drove__layer_convolution;
-    if (l->trains_only && find(ld, l, "weight") == NULL) return DROVE_OK;
-    if (is_product) return take_product(ld, m, l, theta);
-    if (l->n_statistics > 0) {
-        const size_t n = l->n_statistics / 2;
-        (void)find(ld, l, "num_batches_tracked"); /* of no use here */
-        DROVE_TRY(take_vector(ld, l, "weight", l->n_w, theta + l->w_offset));
-        DROVE_TRY(take_vector(ld, l, "bias", l->n_b, theta + l->b_offset));
-        DROVE_TRY(take_vector(ld, l, "running_mean", n, theta + l->s_offset));
-        return take_vector(ld, l, "running_var", n, theta + l->s_offset + n);
-    }
-    if (l->n_w == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_UNSUPPORTED,
-                       "%s: layer %s: expected a layer that PyTorch has, found one of type %s",
-                       ld->path, l->name, l->ops->name);
 }
 
 drove_status drove__pytorch_load(const char *path, const drove_data *data, const float *theta,

@@ -214,26 +214,6 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
 
 /* ---- steps ---- */
 
-/* What the step's pass reads: planes, words, floats in theta. */
-static void take_parameters(drove_engine *e, uint32_t *words)
-{
-    const drove_engine_shared *p = e->p;
-    if (e->weight != NULL) {
-        drove__fixed_unpack_planes(p, words, p->weight_decay > 0.0 ? e->theta : NULL, e->theta,
-                                   e->weight);
-        return;
-    }
-    /* Some layers read their words where they are. */
-    const bool are_read = p->format.in_bf16 && p->model->factors == DROVEK_FACTORS_BF16 &&
-                          p->kernels->words != NULL && p->weight_decay == 0.0;
-    for (size_t i = 0; i < p->n_parts; i++) {
-        const drove_fixed_part *part = &p->part[i];
-        if (are_read && !part->is_tail && drove__layer_reads_words(&p->model->layer[part->layer]))
-            e->now.read[part->layer] = drove__fixed_at(p, part, words);
-        else drove__fixed_unpack_part(p, part, words, e->theta);
-    }
-}
-
 static drove_status step(drove_engine *e, uint32_t *words, const drove_batch *batch, float eta,
                          drove_steps *out)
 {
@@ -249,7 +229,21 @@ static drove_status step(drove_engine *e, uint32_t *words, const drove_batch *ba
     e->now.number = out->n_steps;
     memset(e->now.is_taken, 0, p->model->n_layers * sizeof *e->now.is_taken);
     if (e->ahead != NULL) drove__fixed_look_ahead(e);
-    take_parameters(e, e->ahead != NULL ? e->ahead : words);
+
+    /* What the pass reads: planes, words where a layer reads them there, floats in theta. */
+    uint32_t *from = e->ahead != NULL ? e->ahead : words;
+    const bool are_read = p->format.in_bf16 && p->model->factors == DROVEK_FACTORS_BF16 &&
+                          p->kernels->words != NULL && p->weight_decay == 0.0;
+    if (e->weight != NULL)
+        drove__fixed_unpack_planes(p, from, p->weight_decay > 0.0 ? e->theta : NULL, e->theta,
+                                   e->weight);
+    for (size_t i = 0; e->weight == NULL && i < p->n_parts; i++) {
+        const drove_fixed_part *part = &p->part[i];
+        if (are_read && !part->is_tail && drove__layer_reads_words(&p->model->layer[part->layer]))
+            e->now.read[part->layer] = drove__fixed_at(p, part, from);
+        else drove__fixed_unpack_part(p, part, from, e->theta);
+    }
+
     DROVE_TRY(drove__engine_do(&drove__engine_host, e->host, &work, UINT64_MAX, &done));
     out->is_finite &= isfinite(done.score.loss);
     out->n_clamped += drove__fixed_write_step(e) + e->now.n_clamped;

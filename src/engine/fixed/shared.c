@@ -306,28 +306,6 @@ void drove__fixed_unpack(const drove_engine_shared *p, const uint32_t *words, fl
 
 /* ---- the whole ---- */
 
-static drove_status build(drove_engine_shared *p, const drove_prepare_options *opt)
-{
-    DROVE_TRY(drove__fixed_parse(opt->precision, &p->format));
-    if (drove__storage_is_sparse(opt->data->storage))
-        return drove__fail(DROVE_E_ARG,
-                           "--precision %s: expected dense data for a network, found sparse data",
-                           p->format.text);
-    if (opt->model->n_statistics > 0)
-        return drove__fail(DROVE_E_ARG,
-                           "--precision %s: expected a network without batch normalisation, "
-                           "found %s",
-                           p->format.text, opt->model->spec);
-    if (p->format.in_bf16 && opt->model_range > 0.0)
-        return drove__fail(DROVE_E_ARG, "--model-range: expected none for %s, found %g",
-                           p->format.text, opt->model_range);
-    DROVE_TRY(drove__rounding_parse(opt->rounding, &p->rounding));
-    DROVE_TRY(lay_out(p));
-    const bool has_room = opt->by_rule && p->format.model >= ROOMY_BITS;
-    p->margin = has_room ? RULE_MARGIN : RANGE_MARGIN;
-    return set_units(p, opt->theta, opt->model_range, opt->eta);
-}
-
 drove_status drove__fixed_prepare(const drove_prepare_options *opt, drove_engine_shared **out)
 {
     drove_engine_shared *p = calloc(1, sizeof *p);
@@ -337,13 +315,31 @@ drove_status drove__fixed_prepare(const drove_prepare_options *opt, drove_engine
     p->weight_decay = opt->weight_decay;
     p->each = opt->each > 0 ? opt->each : 1;
     p->seed = opt->seed;
-    drove_status status = build(p, opt);
-    if (status != DROVE_OK) {
-        drove__fixed_dismiss(p);
-        return status;
-    }
+    drove_status status = drove__fixed_parse(opt->precision, &p->format);
+    if (status != DROVE_OK) goto fail;
+    if (drove__storage_is_sparse(opt->data->storage))
+        status = drove__fail(DROVE_E_ARG,
+                             "--precision %s: expected dense data for a network, found sparse data",
+                             p->format.text);
+    else if (opt->model->n_statistics > 0)
+        status = drove__fail(DROVE_E_ARG,
+                             "--precision %s: expected a network without batch normalisation, "
+                             "found %s",
+                             p->format.text, opt->model->spec);
+    else if (p->format.in_bf16 && opt->model_range > 0.0)
+        status = drove__fail(DROVE_E_ARG, "--model-range: expected none for %s, found %g",
+                             p->format.text, opt->model_range);
+    if (status != DROVE_OK) goto fail;
+    if ((status = drove__rounding_parse(opt->rounding, &p->rounding)) != DROVE_OK) goto fail;
+    if ((status = lay_out(p)) != DROVE_OK) goto fail;
+    const bool has_room = opt->by_rule && p->format.model >= ROOMY_BITS;
+    p->margin = has_room ? RULE_MARGIN : RANGE_MARGIN;
+    if ((status = set_units(p, opt->theta, opt->model_range, opt->eta)) != DROVE_OK) goto fail;
     *out = p;
     return DROVE_OK;
+fail:
+    drove__fixed_dismiss(p);
+    return status;
 }
 
 void drove__fixed_dismiss(drove_engine_shared *p)

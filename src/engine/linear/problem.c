@@ -72,30 +72,6 @@ size_t drove__linear_turn_rows(const drove_turn_limits *limits)
 
 /* ---- the whole ---- */
 
-static drove_status build(drove_engine_shared *p, const drove_prepare_options *opt)
-{
-    if (!drove__model_is_linear(p->model))
-        return drove__fail(
-            DROVE_E_ARG, "--precision: expected a linear model (logistic, linear or svm), found %s",
-            p->model->spec);
-
-    /* Steps shrink by 1 - eta lambda; no schedule makes eta larger than the first. */
-    if (!((double)(float)opt->eta * opt->weight_decay < 1.0))
-        return drove__fail(DROVE_E_ARG,
-                           "--weight-decay %g: expected less than %g, the inverse of the step "
-                           "size, found more",
-                           opt->weight_decay, 1.0 / opt->eta);
-    DROVE_TRY(drove__precision_resolve(opt->precision, drove__storage_is_sparse(opt->data->storage),
-                                       &p->precision));
-    DROVE_TRY(drove__rounding_parse(opt->rounding, &p->rounding));
-    p->short_loss = short_loss_of(p->model);
-    DROVE_TRY(quantise(p, opt->reorder && opt->data->storage->x_kind != DROVE_X_QUANT));
-    double range = opt->model_range;
-    if (p->precision.model != DROVE_F32 && range == 0.0)
-        DROVE_TRY(drove__linear_find_range(p, opt->theta, opt->eta, &range));
-    return drove__linear_set_range(p, range);
-}
-
 drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engine_shared **out)
 {
     drove_engine_shared *p = calloc(1, sizeof *p);
@@ -110,13 +86,40 @@ drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engin
     p->each = opt->each > 0 ? opt->each : 1;
     p->seed = opt->seed;
     p->hints = opt->hints;
-    drove_status status = build(p, opt);
-    if (status != DROVE_OK) {
-        drove__linear_dismiss(p);
-        return status;
+    drove_status status;
+    if (!drove__model_is_linear(p->model)) {
+        status =
+            drove__fail(DROVE_E_ARG,
+                        "--precision: expected a linear model (logistic, linear or svm), found %s",
+                        p->model->spec);
+        goto fail;
     }
+
+    /* Steps shrink by 1 - eta lambda; no schedule makes eta larger than the first. */
+    if (!((double)(float)opt->eta * opt->weight_decay < 1.0)) {
+        status = drove__fail(DROVE_E_ARG,
+                             "--weight-decay %g: expected less than %g, the inverse of the step "
+                             "size, found more",
+                             opt->weight_decay, 1.0 / opt->eta);
+        goto fail;
+    }
+    const bool is_sparse = drove__storage_is_sparse(opt->data->storage);
+    if ((status = drove__precision_resolve(opt->precision, is_sparse, &p->precision)) != DROVE_OK)
+        goto fail;
+    if ((status = drove__rounding_parse(opt->rounding, &p->rounding)) != DROVE_OK) goto fail;
+    p->short_loss = short_loss_of(p->model);
+    const bool reorders = opt->reorder && opt->data->storage->x_kind != DROVE_X_QUANT;
+    if ((status = quantise(p, reorders)) != DROVE_OK) goto fail;
+    double range = opt->model_range;
+    if (p->precision.model != DROVE_F32 && range == 0.0)
+        status = drove__linear_find_range(p, opt->theta, opt->eta, &range);
+    if (status != DROVE_OK) goto fail;
+    if ((status = drove__linear_set_range(p, range)) != DROVE_OK) goto fail;
     *out = p;
     return DROVE_OK;
+fail:
+    drove__linear_dismiss(p);
+    return status;
 }
 
 drove_status drove__linear_follow(drove_engine_shared *p, const drove_data *data)

@@ -11,18 +11,6 @@
 
 #include <math.h>
 
-/* Features of the model in a run's folder; 0: it cannot be read. */
-static size_t count_features(const json_t *run)
-{
-    drove_modelfile file;
-    const char *folder = drove__html_word(run, "run");
-    if (json_is_string(json_object_get(run, "sweep")) || !drove__modelpath_is_run(folder)) return 0;
-    if (drove__modelfile_load(folder, &file) != DROVE_OK) return 0;
-    const size_t n = file.n_inputs;
-    drove__modelfile_fini(&file);
-    return n;
-}
-
 static void print_row(const char *name, double gnps, const char *source, FILE *stream)
 {
     drove__html_row(name, stream);
@@ -42,7 +30,12 @@ void drove__page_throughput(const drove_page_settings *s, FILE *stream)
     drove_dmgc_setting setting = drove_dmgc_setting_default();
     if (!isfinite(measured)) return;
     if (drove_dmgc_parse(drove__html_word(summary, "precision"), &signature) != DROVE_OK) return;
-    setting.n_features = count_features(run);
+    drove_modelfile file;
+    const char *folder = drove__html_word(run, "run");
+    if (json_is_string(json_object_get(run, "sweep")) || !drove__modelpath_is_run(folder)) return;
+    if (drove__modelfile_load(folder, &file) != DROVE_OK) return;
+    setting.n_features = file.n_inputs;
+    drove__modelfile_fini(&file);
     setting.n_threads = json_array_size(json_object_get(summary, "workers"));
     if (setting.n_features == 0 || setting.n_threads == 0) return;
     if (drove_throughput_open("auto", &constants) != DROVE_OK) return;
