@@ -182,16 +182,6 @@ drove_status drove__folder_check(const drove_config *config)
 
 /* ---- the owner ---- */
 
-static drove_status fail_folder(const drove_config *config, const char *folder, int error)
-{
-    return drove__fail_errno(drove__open_status(error), error, "--out: cannot make folder %s%s",
-                             folder,
-                             drove__config_is_own(config, "out")
-                                 ? " (--out DIR names another, --out none writes "
-                                   "nothing)"
-                                 : "");
-}
-
 drove_status drove__folder_lock(const char *option, const char *folder, int *lock, int *error)
 {
     *lock = 0;
@@ -252,7 +242,11 @@ drove_status drove__folder_make(const drove_config *config, drove_choice *choice
     /* A folder of --out auto is new: where another run has just made it, the next number is
      * taken. */
     while (mkdir(folder, 0777) != 0) {
-        if (errno != EEXIST) return fail_folder(config, folder, errno);
+        const int error = errno;
+        if (error != EEXIST)
+            return drove__fail_errno(
+                drove__open_status(error), error, "--out: cannot make folder %s%s", folder,
+                is_own ? " (--out DIR names another, --out none writes nothing)" : "");
         if (!is_own) return DROVE_OK;
         choice->n = 0;
         DROVE_TRY(drove__outname_next(config, choice));

@@ -353,20 +353,6 @@ static drove_status check_options(const drove_config *config, const drove_worker
     return DROVE_OK;
 }
 
-/* The scaling that data have by default may be another one in another version. */
-static drove_status check_scale(const drove_config *config, const drove_problem *problem,
-                                const drove_safetensors *st)
-{
-    const char *now = drove__scaling_name(drove__data_scale(problem->train).scaling);
-    const char *then = drove__safetensors_meta(st, "scale");
-    if (then == NULL) then = "";
-    if (strcmp(then, now) == 0) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--data %s: the run to be continued has ?scale=%s where this version takes "
-                       "%s; expected a new run (--model MODEL_FILE begins with its parameters)",
-                       config->problem.data, then, now);
-}
-
 /* Features and classes, without which the model is another one. */
 static bool is_same_shape(const char *then, const char *now)
 {
@@ -399,16 +385,6 @@ static drove_status check_data(const drove_config *config, const drove_problem *
                        "found others (%s)%s",
                        config->problem.data, then, now,
                        may_go_on ? "; --data-changed goes on with them" : ", for another model");
-}
-
-static drove_status check_workers(const drove_workers *workers, uint64_t n_saved)
-{
-    if (drove__run_takes_number(workers, n_saved)) return DROVE_OK;
-    return drove__fail(DROVE_E_ARG, "--%s: expected %llu %sas in the run to be continued, found %u",
-                       workers->plan.source->counts_rows ? "workers" : "threads",
-                       (unsigned long long)n_saved,
-                       workers->plan.source->counts_rows ? "threads in all " : "",
-                       workers->plan.n_workers);
 }
 
 /* A count so large can be no sum of others any more. */
@@ -544,14 +520,23 @@ static drove_status convert_turns(const drove_problem *problem, const drove_work
     return DROVE_OK;
 }
 
-/* True if the file is of a run of the same options, data, model and so on.  counters: its own. */
+/* Refuses the file of a run with other options, data or model.  counters: its own. */
 static drove_status check_all(const drove_config *config, const drove_problem *problem,
                               const drove_workers *workers, const drove_safetensors *st,
                               uint64_t counters[N_COUNTERS])
 {
     const void *bytes;
     DROVE_TRY(check_options(config, workers, st));
-    DROVE_TRY(check_scale(config, problem, st));
+    /* The scaling that data have by default may be another one in another version. */
+    const char *scale = drove__scaling_name(drove__data_scale(problem->train).scaling);
+    const char *saved_scale = drove__safetensors_meta(st, "scale");
+    if (saved_scale == NULL) saved_scale = "";
+    if (strcmp(saved_scale, scale) != 0)
+        return drove__fail(
+            DROVE_E_ARG,
+            "--data %s: the run to be continued has ?scale=%s where this version takes "
+            "%s; expected a new run (--model MODEL_FILE begins with its parameters)",
+            config->problem.data, saved_scale, scale);
     /* A network from a file: the file may have changed. */
     const char *graph = problem->model->graph_text,
                *saved_graph = drove__safetensors_meta(st, "graph");
@@ -564,7 +549,13 @@ static drove_status check_all(const drove_config *config, const drove_problem *p
     DROVE_TRY(drove__safetensors_want(st, "counters", DROVE_T_U64, N_COUNTERS, &bytes));
     memcpy(counters, bytes, N_COUNTERS * sizeof *counters);
     DROVE_TRY(check_counts("counters", counters, N_COUNTERS));
-    DROVE_TRY(check_workers(workers, counters[6]));
+    if (!drove__run_takes_number(workers, counters[6]))
+        return drove__fail(DROVE_E_ARG,
+                           "--%s: expected %llu %sas in the run to be continued, found %u",
+                           workers->plan.source->counts_rows ? "workers" : "threads",
+                           (unsigned long long)counters[6],
+                           workers->plan.source->counts_rows ? "threads in all " : "",
+                           workers->plan.n_workers);
     /* --until may have changed which of them are for validation. */
     if (counters[7] == problem->n_train_whole) return DROVE_OK;
     if (problem->stream != NULL)
@@ -672,21 +663,16 @@ static drove_status load_vector(const drove_workers *workers, drove_state *state
     return drove__sync_restore(sync, published, &vector, st);
 }
 
-/* The file is not there, or not as it was written.  Any other error may pass, and the file with it
- * would be lost: the next save puts another in its place. */
-static bool is_damage(drove_status status, const char *path)
-{
-    return status == DROVE_E_DATA ||
-           (status == DROVE_E_FILE && access(path, F_OK) != 0 && errno == ENOENT);
-}
-
+/* *is_damaged: the file is not there, or not as it was written.  Any other error may pass, and the
+ * file with it would be lost: the next save puts another in its place. */
 static drove_status load_named(const char *folder, const char *name, drove_safetensors *st,
                                bool *is_damaged)
 {
     char *path = drove__path_join(folder, name);
     if (path == NULL) return drove__fail_nomem("a path", strlen(folder));
     const drove_status status = drove__safetensors_load(path, st);
-    *is_damaged = is_damage(status, path);
+    *is_damaged = status == DROVE_E_DATA ||
+                  (status == DROVE_E_FILE && access(path, F_OK) != 0 && errno == ENOENT);
     free(path);
     return status;
 }
