@@ -1,20 +1,17 @@
 /* config/registry.c - the only list of strategies and engines, and one walk over every
  * registry, wherever it lives.
  *
- * A new strategy is its file in sync/ and one line of drove__strategies; the help, the completion,
- * the tests and the benchmarks walk the list and have it at once.
+ * A new strategy is its file in sync/ and one line of STRATEGIES; the help, the completion, the
+ * tests and the benchmarks walk the list and have it at once.
  */
 #include "config/registry.h"
 
-#include "accum/accum.h"
 #include "base/mem.h"
 #include "cluster/messages.h"
 #include "coord/assigned.h"
-#include "coord/method.h"
 #include "data/data.h"
 #include "engine/device.h"
 #include "engine/features.h"
-#include "elastic/elastic.h"
 #include "engine/fixed/engine.h"
 #include "engine/linear/problem.h"
 #include "kernel/kernel.h"
@@ -24,29 +21,60 @@
 #include "model/loss.h"
 #include "model/model.h"
 #include "optim/optim.h"
-#include "sync/sync.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define STRATEGIES(X)                                                                              \
+    X(sync_sequential)                                                                             \
+    X(sync_sync)                                                                                   \
+    X(sync_ssp)                                                                                    \
+    X(sync_softsync)                                                                               \
+    X(sync_mutex)                                                                                  \
+    X(sync_rwlock)                                                                                 \
+    X(sync_hogwild)                                                                                \
+    X(sync_replicas)                                                                               \
+    X(sync_leashed)                                                                                \
+    X(sync_hogbatch)                                                                               \
+    X(sync_adaptive)                                                                               \
+    X(accum_accumulate)                                                                            \
+    X(accum_tree)                                                                                  \
+    X(sync_easgd)                                                                                  \
+    X(sync_easgd_async)                                                                            \
+    X(sync_measgd_async)                                                                           \
+    X(sync_easgd_hogwild)                                                                          \
+    X(sync_easgd_sync1)                                                                            \
+    X(sync_easgd_sync2)                                                                            \
+    X(sync_easgd_sync3)                                                                            \
+    X(sync_psgd_async)                                                                             \
+    X(sync_pmsgd_async)                                                                            \
+    X(sync_psgd_hogwild)                                                                           \
+    X(sync_allreduce)                                                                              \
+    X(sync_local)                                                                                  \
+    X(sync_diloco)
+
+#define X(name) extern const drove_sync_ops drove__##name;
+STRATEGIES(X)
+#undef X
+
 const drove_sync_ops *const drove__strategies[] = {
-    &drove__sync_sequential,   &drove__sync_sync,          &drove__sync_ssp,
-    &drove__sync_softsync,     &drove__sync_mutex,         &drove__sync_rwlock,
-    &drove__sync_hogwild,      &drove__sync_replicas,      &drove__sync_leashed,
-    &drove__sync_hogbatch,     &drove__sync_adaptive,      &drove__accum_accumulate,
-    &drove__accum_tree,        &drove__sync_easgd,         &drove__sync_easgd_async,
-    &drove__sync_measgd_async, &drove__sync_easgd_hogwild, &drove__sync_easgd_sync1,
-    &drove__sync_easgd_sync2,  &drove__sync_easgd_sync3,   &drove__sync_psgd_async,
-    &drove__sync_pmsgd_async,  &drove__sync_psgd_hogwild,  &drove__sync_allreduce,
-    &drove__sync_local,        &drove__sync_diloco,        NULL,
+#define X(name) &drove__##name,
+    STRATEGIES(X)
+#undef X
+        NULL,
 };
 
+#define SOURCES(X) X(claimed) X(rounds) X(assigned) X(requested)
+
+#define X(name) extern const drove_source_ops drove__source_##name;
+SOURCES(X)
+#undef X
+
 const drove_source_ops *const drove__sources[] = {
-    &drove__source_claimed,
-    &drove__source_rounds,
-    &drove__source_assigned,
-    &drove__source_requested,
-    NULL,
+#define X(name) &drove__source_##name,
+    SOURCES(X)
+#undef X
+        NULL,
 };
 
 const drove_plan_tables drove__plan_registry = {drove__strategies, drove__sources};

@@ -83,12 +83,29 @@ struct drove_layer_ops {
     const drove_custom_layer *custom; /* a program's own kind; else NULL */
 };
 
-extern const drove_layer_ops drove__layer_dense, drove__layer_convolution, drove__layer_max_pool,
-    drove__layer_average_pool, drove__layer_lrn, drove__layer_dropout, drove__layer_batch_norm,
-    drove__layer_concat, drove__layer_sum, drove__layer_flatten, drove__layer_activation,
-    drove__layer_softmax, drove__layer_reshape, drove__layer_scale, drove__layer_normalize,
-    drove__layer_clip, drove__layer_leaky_relu;
+/* All kinds: a new one is its file and its name here. */
+#define DROVE_LAYER_KINDS(X)                                                                       \
+    X(dense)                                                                                       \
+    X(convolution)                                                                                 \
+    X(max_pool)                                                                                    \
+    X(average_pool)                                                                                \
+    X(lrn)                                                                                         \
+    X(dropout)                                                                                     \
+    X(batch_norm)                                                                                  \
+    X(concat)                                                                                      \
+    X(sum)                                                                                         \
+    X(flatten)                                                                                     \
+    X(activation)                                                                                  \
+    X(softmax)                                                                                     \
+    X(reshape)                                                                                     \
+    X(scale)                                                                                       \
+    X(normalize)                                                                                   \
+    X(clip)                                                                                        \
+    X(leaky_relu)
 
+#define X(name) extern const drove_layer_ops drove__layer_##name;
+DROVE_LAYER_KINDS(X)
+#undef X
 extern const drove_layer_ops *const drove__layer_kinds[]; /* all of them; NULL-terminated */
 
 /* Block size of a format: channels per position in one block. */

@@ -6,12 +6,10 @@
 #include <string.h>
 
 const drove_layer_ops *const drove__layer_kinds[] = {
-    &drove__layer_dense,        &drove__layer_convolution, &drove__layer_max_pool,
-    &drove__layer_average_pool, &drove__layer_lrn,         &drove__layer_dropout,
-    &drove__layer_batch_norm,   &drove__layer_concat,      &drove__layer_sum,
-    &drove__layer_flatten,      &drove__layer_activation,  &drove__layer_softmax,
-    &drove__layer_reshape,      &drove__layer_scale,       &drove__layer_normalize,
-    &drove__layer_clip,         &drove__layer_leaky_relu,  NULL,
+#define X(name) &drove__layer_##name,
+    DROVE_LAYER_KINDS(X)
+#undef X
+        NULL,
 };
 
 void drove__layer_sum_parts(const drove_call *c, const float *from, size_t stride, size_t n,

@@ -10,31 +10,35 @@
 #include <string.h>
 #include <sys/stat.h>
 
-extern const drove_format_ops drove__format_mnist, drove__format_idx, drove__format_libsvm,
-    drove__format_vw, drove__format_csv, drove__format_table, drove__format_npy, drove__format_npz,
-    drove__format_images, drove__format_webdataset, drove__format_cifar10,
-    drove__format_synth_digits, drove__format_synth_logistic, drove__format_synth_images,
-    drove__format_quant, drove__format_rows, drove__format_memory;
+/* A new format is its file and its name here. */
+#define FORMATS(X)                                                                                 \
+    X(mnist)                                                                                       \
+    X(idx)                                                                                         \
+    X(libsvm)                                                                                      \
+    X(vw)                                                                                          \
+    X(csv)                                                                                         \
+    X(table)                                                                                       \
+    X(npy)                                                                                         \
+    X(npz)                                                                                         \
+    X(images)                                                                                      \
+    X(webdataset)                                                                                  \
+    X(cifar10)                                                                                     \
+    X(synth_digits)                                                                                \
+    X(synth_logistic)                                                                              \
+    X(synth_images)                                                                                \
+    X(quant)                                                                                       \
+    X(rows)                                                                                        \
+    X(memory)
+
+#define X(name) extern const drove_format_ops drove__format_##name;
+FORMATS(X)
+#undef X
 
 const drove_format_ops *const drove__formats[] = {
-    &drove__format_mnist,
-    &drove__format_idx,
-    &drove__format_libsvm,
-    &drove__format_vw,
-    &drove__format_csv,
-    &drove__format_table,
-    &drove__format_npy,
-    &drove__format_npz,
-    &drove__format_images,
-    &drove__format_webdataset,
-    &drove__format_cifar10,
-    &drove__format_synth_digits,
-    &drove__format_synth_logistic,
-    &drove__format_synth_images,
-    &drove__format_quant,
-    &drove__format_rows,
-    &drove__format_memory,
-    NULL,
+#define X(name) &drove__format_##name,
+    FORMATS(X)
+#undef X
+        NULL,
 };
 
 enum { NAME_SIZE = 64 };
