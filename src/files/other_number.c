@@ -25,11 +25,10 @@ static bool is_synchronous(const drove_workers *workers)
 bool drove__run_takes_number(const drove_workers *workers, uint64_t n_saved)
 {
     const bool is_spread = (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0,
-               has_own_state = workers->loop->worker[0].optim.state[0] != NULL,
                needs_rounds = workers->loop->source->width > 0 && !is_synchronous(workers);
     if (n_saved == workers->plan.n_workers) return true;
     if (n_saved < 1 || n_saved > DROVE_MOST_THREADS) return false;
-    return is_spread || (!needs_rounds && !has_own_state);
+    return is_spread || !needs_rounds;
 }
 
 /* What the state's run had: examples of an update of all its workers. */
@@ -72,11 +71,12 @@ void drove__run_say_other_number(const drove_config *config, const drove_workers
     const drove_exchange_pattern *pattern = workers->plan.ops->exchange_pattern;
     const bool has_centre = is_spread && pattern != NULL && pattern[0].has_centre,
                has_rest = is_spread && drove__precision_has_exchange(config->low.precision);
+    const char *begin = "";
+    if (is_spread) begin = " each begins at the centre, with the mean of what the rules had kept;";
+    else if (workers->loop->worker[0].optim.state[0] != NULL)
+        begin = " each begins with the mean of what the rules had kept;";
     drove__run_say(cb, "--resume: %u worker%s before, %u now:%s%s%s step size %.4g as %s%s%s",
-                   n_saved, n_saved == 1 ? "" : "s", n,
-                   is_spread
-                       ? " each begins at the centre, with the mean of what the rules had kept;"
-                       : "",
+                   n_saved, n_saved == 1 ? "" : "s", n, begin,
                    has_centre ? " what replicas had beyond it is dropped;" : "",
                    has_rest ? " what messages of few bits had left over is dropped;" : "",
                    config->method.lr, has_lr ? "given" : "before", alpha, batch);

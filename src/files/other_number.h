@@ -4,9 +4,8 @@
 
 #include "values/values.h"
 
-/* True if a state of n_saved workers can be gone on with here.  Workers that exchange parameters
- * begin at the centre; those of synchronous strategies, and those that claim batches, need nothing
- * of their own, unless the rule's state is theirs. */
+/* True if a state of n_saved workers can be gone on with here: not where rounds are more than the
+ * steps of an update.  Workers that exchange parameters begin at the centre. */
 bool drove__run_takes_number(const drove_workers *workers, uint64_t n_saved);
 /* One line: what became of replicas, step size, alpha and batch; nothing if the number is the
  * same. */

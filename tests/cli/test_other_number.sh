@@ -66,13 +66,14 @@ PY
 of_threads() { begin=("$DROVE"); as=(--threads "$1"); }
 of_ranks() { begin=("${launch[@]}" -n "$1" "$DROVE"); as=(--threads 1); }
 
-# HOW STRATEGY RULE FACTORS WORDS: WORDS is in the line, with %a for alpha before and now.
+# HOW STRATEGY RULE FACTORS WORDS [OPTION...]: WORDS is in the line, %s in it for 0.9 / P of now and of before.
 goes_on() {
     local how=$1 strategy=$2 rule=$3 factors=$4 words=$5 n before=3 epochs=1
+    shift 5
     rm -rf run
     $how 3
     "${begin[@]}" train --defaults classic --data 'csv:rows.csv?label=1' --test none --model mlp:8 --strategy "$strategy" --rule "$rule" \
-        --batch 4 --lr 0.01 --until epochs=1 --out run --quiet "${as[@]}" >out.txt 2>err.txt || fail "$strategy: $(cat err.txt)"
+        --batch 4 --lr 0.01 --until epochs=1 --out run --quiet "${as[@]}" "$@" >out.txt 2>err.txt || fail "$strategy: $(cat err.txt)"
     for n in 2 4 1; do
         cp run/state.safetensors before.safetensors
         epochs=$(awk -v e="$epochs" 'BEGIN { print e + 0.1 }')
@@ -103,6 +104,12 @@ goes_on of_threads local adam $adam "each begins at the centre, with the mean of
 for strategy in allreduce sync accumulate; do
     goes_on of_threads $strategy adam $adam "step size"
 done
+goes_on of_threads sync adam $adam ": each begins with the mean of what the rules had kept; step size" --rule-state worker
+
+# Clocks of workers that are no more.
+run_for 0 train 'csv:rows.csv?label=1' --test none --model mlp:8 --strategy ssp:1 --threads 3 --until epochs=1 --out clocks --quiet
+run_for 2 train --resume clocks --threads 2 --until epochs=2
+[ "$(cat err.txt)" = 'drove: --resume: clocks: --threads: expected 3 as in the run to be continued, found 2' ] || fail "ssp: $(cat err.txt)"
 
 (find_libraries mpich openmpi) >reason.txt || { cat reason.txt && exit 0; }
 find_libraries mpich openmpi
