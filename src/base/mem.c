@@ -39,45 +39,32 @@ bool drove__memory_is_shared(void)
     return share_depth > 0;
 }
 
-/* Zeroed pages with header; NULL: no memory. */
-static void *map_shared(size_t size_bytes)
-{
-    size_t mapping_bytes = size_bytes + DROVE_CACHE_LINE;
-    if (mapping_bytes < size_bytes) return NULL;
-    char *mapping =
-        mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) return NULL;
-    *(block_header *)mapping = (block_header){.mapping = mapping, .mapping_bytes = mapping_bytes};
-    return mapping + DROVE_CACHE_LINE;
-}
-
-/* A mapping of size_bytes with header; the caller's part starts at a huge page.  NULL: no
- * memory. */
-static void *map_large(size_t size_bytes)
-{
-    size_t mapping_bytes = size_bytes + HUGE_PAGE_BYTES + DROVE_CACHE_LINE;
-    if (mapping_bytes < size_bytes) return NULL;
-    int kind = share_depth > 0 ? MAP_SHARED : MAP_PRIVATE;
-    char *mapping = mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) return NULL;
-    uintptr_t first = (uintptr_t)mapping + DROVE_CACHE_LINE;
-    uintptr_t block = (first + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
-#ifdef MADV_HUGEPAGE
-    /* Advice only: a kernel without huge pages refuses it, and the memory is still valid. */
-    (void)madvise((void *)block, size_bytes & ~(HUGE_PAGE_BYTES - 1), MADV_HUGEPAGE);
-#endif
-    block_header *header = (block_header *)(block - DROVE_CACHE_LINE);
-    header->mapping = mapping;
-    header->mapping_bytes = mapping_bytes;
-    return (void *)block;
-}
-
 void *drove__alloc(size_t count, size_t size_bytes)
 {
     size_t total_bytes;
     if (__builtin_mul_overflow(count, size_bytes, &total_bytes)) return NULL;
-    if (share_depth > 0 && total_bytes < LARGE_BYTES) return map_shared(total_bytes);
-    if (total_bytes >= LARGE_BYTES) return map_large(total_bytes);
+    const bool is_large = total_bytes >= LARGE_BYTES;
+    if (is_large || share_depth > 0) {
+        /* A mapping with a header; the caller's part of a large one starts at a huge page. */
+        const size_t mapping_bytes =
+            total_bytes + DROVE_CACHE_LINE + (is_large ? HUGE_PAGE_BYTES : 0);
+        if (mapping_bytes < total_bytes) return NULL;
+        const int kind = share_depth > 0 ? MAP_SHARED : MAP_PRIVATE;
+        char *mapping =
+            mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
+        if (mapping == MAP_FAILED) return NULL;
+        uintptr_t block = (uintptr_t)mapping + DROVE_CACHE_LINE;
+        if (is_large) {
+            block = (block + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
+#ifdef MADV_HUGEPAGE
+            /* Advice only: a kernel without huge pages refuses it; the memory is still valid. */
+            (void)madvise((void *)block, total_bytes & ~(HUGE_PAGE_BYTES - 1), MADV_HUGEPAGE);
+#endif
+        }
+        *(block_header *)(block - DROVE_CACHE_LINE) =
+            (block_header){.mapping = mapping, .mapping_bytes = mapping_bytes};
+        return (void *)block;
+    }
     size_t padded_bytes = DROVE_CACHE_LINE + total_bytes + DROVE_CACHE_LINE - 1;
     padded_bytes -= padded_bytes % DROVE_CACHE_LINE;
     char *memory = aligned_alloc(DROVE_CACHE_LINE, padded_bytes);

@@ -251,20 +251,6 @@ static bool read_count(const json_t *value, size_t *out)
     return true;
 }
 
-static drove_status read_type(const loading *l, const json_t *dtype, drove_tensor *t)
-{
-    const char *name = json_string_value(dtype);
-    for (size_t i = 0; name != NULL && i < DROVE_COUNT(drove__tensor_formats); i++) {
-        if (strcmp(name, drove__tensor_formats[i].name) != 0) continue;
-        t->type = (drove_tensor_type)i;
-        return DROVE_OK;
-    }
-    return drove__fail(DROVE_E_DATA,
-                       "%s: tensor \"%s\": expected a dtype of F32, F64, F16, BF16, U64, "
-                       "I64, U32, I32, U16, I16, U8 or I8, found \"%.16s\"",
-                       l->path, t->name, name != NULL ? name : "no text");
-}
-
 static drove_status read_shape(const loading *l, const json_t *shape, drove_tensor *t)
 {
     if (!json_is_array(shape)) return fail_tensor(l, t->name, "expected an array as shape");
@@ -295,7 +281,17 @@ static drove_status read_description(loading *l, const char *name, const json_t 
     }
     strcpy(t->name, name);
     if (!json_is_object(description)) return fail_tensor(l, name, "expected an object");
-    DROVE_TRY(read_type(l, json_object_get(description, "dtype"), t));
+    const char *type = json_string_value(json_object_get(description, "dtype"));
+    size_t row = 0;
+    while (row < DROVE_COUNT(drove__tensor_formats) &&
+           (type == NULL || strcmp(type, drove__tensor_formats[row].name) != 0))
+        row++;
+    if (row == DROVE_COUNT(drove__tensor_formats))
+        return drove__fail(DROVE_E_DATA,
+                           "%s: tensor \"%s\": expected a dtype of F32, F64, F16, BF16, U64, "
+                           "I64, U32, I32, U16, I16, U8 or I8, found \"%.16s\"",
+                           l->path, t->name, type != NULL ? type : "no text");
+    t->type = (drove_tensor_type)row;
     DROVE_TRY(read_shape(l, json_object_get(description, "shape"), t));
     const json_t *offsets = json_object_get(description, "data_offsets");
     if (json_array_size(offsets) != 2 || !read_count(json_array_get(offsets, 0), &l->begin[i]) ||

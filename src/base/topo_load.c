@@ -42,24 +42,6 @@ static size_t cache_bytes(hwloc_topology_t hwloc, hwloc_obj_type_t type)
 
 /* ---- orders of the processors ---- */
 
-static candidate describe(hwloc_topology_t hwloc, hwloc_obj_t pu)
-{
-    candidate c = {.place = {.pu = (int)pu->os_index, .core = (int)pu->logical_index, .node = 0}};
-    hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hwloc, HWLOC_OBJ_CORE, pu);
-    if (core != NULL) {
-        c.place.core = (int)core->logical_index;
-        hwloc_obj_t first =
-            hwloc_get_obj_inside_cpuset_by_type(hwloc, core->cpuset, HWLOC_OBJ_PU, 0);
-        c.thread = pu->logical_index - first->logical_index;
-    }
-    int node = pu->nodeset != NULL ? hwloc_bitmap_first(pu->nodeset) : -1;
-    if (node >= 0) {
-        hwloc_obj_t numa = hwloc_get_numanode_obj_by_os_index(hwloc, (unsigned)node);
-        if (numa != NULL) c.place.node = (int)numa->logical_index;
-    }
-    return c;
-}
-
 static int difference(long long a, long long b)
 {
     return (a > b) - (a < b);
@@ -98,7 +80,19 @@ static drove_status order_processors(drove_topo *topo)
         return drove__fail_nomem("topology", n * sizeof *all);
     }
     for (unsigned i = 0; i < n; i++) {
-        all[i] = describe(topo->hwloc, hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_PU, i));
+        hwloc_obj_t pu = hwloc_get_obj_by_type(topo->hwloc, HWLOC_OBJ_PU, i);
+        hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topo->hwloc, HWLOC_OBJ_CORE, pu);
+        all[i].place = (drove_place){.pu = (int)pu->os_index, .core = (int)pu->logical_index};
+        if (core != NULL) {
+            all[i].place.core = (int)core->logical_index;
+            hwloc_obj_t first =
+                hwloc_get_obj_inside_cpuset_by_type(topo->hwloc, core->cpuset, HWLOC_OBJ_PU, 0);
+            all[i].thread = pu->logical_index - first->logical_index;
+        }
+        int node = pu->nodeset != NULL ? hwloc_bitmap_first(pu->nodeset) : -1;
+        hwloc_obj_t numa =
+            node >= 0 ? hwloc_get_numanode_obj_by_os_index(topo->hwloc, (unsigned)node) : NULL;
+        if (numa != NULL) all[i].place.node = (int)numa->logical_index;
     }
     qsort(all, n, sizeof *all, compare_compact);
     for (unsigned i = 1; i < n; i++) { /* the cores of a node follow each other */

@@ -132,22 +132,6 @@ static bool load_program(drove_accel *a, const char *path, const char *options)
     return false;
 }
 
-static drove_status compile(drove_accel *a, const char *options)
-{
-    cl_int error;
-    const char *source[N_SOURCES]; /* the call wants pointers that are not constant */
-    memcpy(source, sources, sizeof source);
-    a->program = clCreateProgramWithSource(a->context, N_SOURCES, source, NULL, &error);
-    if (error != CL_SUCCESS) return drove_cl_check(a, error, "clCreateProgramWithSource");
-    error = clBuildProgram(a->program, 1, &a->device, options, NULL, NULL);
-    if (error == CL_SUCCESS) return DROVE_OK;
-    char log[LOG_SIZE] = "";
-    clGetProgramBuildInfo(a->program, a->device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
-    log[strcspn(log, "\n")] = '\0'; /* the first line says what is wrong */
-    return drove_cl_host->fail(DROVE_E_SYSTEM, "%s: the kernels do not compile (%d): %.200s",
-                               a->facts.name, (int)error, log);
-}
-
 drove_status drove_cl_program(drove_accel *a)
 {
     char path[PATH_SIZE], options[OPTIONS_SIZE];
@@ -155,7 +139,21 @@ drove_status drove_cl_program(drove_accel *a)
              a->is_cpu ? 256 : 1, a->is_cpu ? 1 : 32);
     bool is_kept = cache_path(a, options, path);
     if (is_kept && load_program(a, path, options)) return DROVE_OK;
-    drove_status status = compile(a, options);
-    if (status == DROVE_OK && is_kept) save_program(a, path);
-    return status;
+
+    cl_int error;
+    const char *source[N_SOURCES]; /* the call wants pointers that are not constant */
+    memcpy(source, sources, sizeof source);
+    a->program = clCreateProgramWithSource(a->context, N_SOURCES, source, NULL, &error);
+    if (error != CL_SUCCESS) return drove_cl_check(a, error, "clCreateProgramWithSource");
+    error = clBuildProgram(a->program, 1, &a->device, options, NULL, NULL);
+    if (error != CL_SUCCESS) {
+        char log[LOG_SIZE] = "";
+        clGetProgramBuildInfo(a->program, a->device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log,
+                              NULL);
+        log[strcspn(log, "\n")] = '\0'; /* the first line says what is wrong */
+        return drove_cl_host->fail(DROVE_E_SYSTEM, "%s: the kernels do not compile (%d): %.200s",
+                                   a->facts.name, (int)error, log);
+    }
+    if (is_kept) save_program(a, path);
+    return DROVE_OK;
 }
