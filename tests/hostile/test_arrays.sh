@@ -2,6 +2,7 @@
 # ctest: slow: a file that declares little and holds 4 GB, four times
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
+has_proc || exit 77
 
 cat >make.py <<'EOP'
 import bz2, gzip, lzma, struct, zlib
