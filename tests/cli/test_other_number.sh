@@ -106,7 +106,12 @@ for strategy in allreduce sync accumulate; do
 done
 goes_on of_threads sync adam $adam ": each begins with the mean of what the rules had kept; step size" --rule-state worker
 
-# Clocks of workers that are no more.
+# What messages of few bits had left over belongs to workers that are no more, and so do clocks.
+run_for 0 train 'csv:rows.csv?label=1' --test none --model mlp:8 --strategy easgd-sync3 --precision C8s --rho 2 --lr 0.1 \
+    --batch 4 --threads 3 --until epochs=1 --out bits --quiet
+run_for 0 train --resume bits --threads 2 --until epochs=2
+grep -q "^drove: --resume: 3 workers before, 2 now: $centre what messages of few bits had left over is dropped; step size 0.1 as before; alpha 0.2 (--rho times the step size); an update has 8 examples (12 before)\$" \
+    err.txt || fail "few bits: $(cat err.txt)"
 run_for 0 train 'csv:rows.csv?label=1' --test none --model mlp:8 --strategy ssp:1 --threads 3 --until epochs=1 --out clocks --quiet
 run_for 2 train --resume clocks --threads 2 --until epochs=2
 [ "$(cat err.txt)" = 'drove: --resume: clocks: --threads: expected 3 as in the run to be continued, found 2' ] || fail "ssp: $(cat err.txt)"
