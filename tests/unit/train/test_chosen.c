@@ -1,5 +1,6 @@
 /* What runs choose by themselves, from data in memory: the scale of targets, the step size of a
- * hinge by the length of its rows, and what they say of it. */
+ * hinge by the length of its rows, the model, and what they say of it.
+ * ctest: slow: compares models by trial runs */
 #include "support/test.h"
 
 #include "config/options.h"
@@ -167,6 +168,40 @@ TEST(trials_in_the_summary)
     }
     assert_true(is_there);
     assert_non_null(strstr(said, "--schedule cosine:1 "));
+    json_decref(summary);
+    drove_result_destroy(result);
+}
+
+/* A value that is high in the middle alone: a linear model of bins sees it, one of the column is
+ * hardly better than a guess.  The step size of the long run has trials of its own. */
+TEST(bins_are_compared)
+{
+    enum { N = 400 };
+    const char *options[][2] = {
+        {"model", "auto"}, {"label", "y"}, {"lr", "auto"}, {"until", "epochs=120"}};
+    double plain = NAN, binned = NAN, constant = NAN;
+    FILE *f = fopen("hill.csv", "w");
+    assert_non_null(f);
+    fputs("x,z,y\n", f);
+    for (int i = 0; i < N; i++) {
+        const double x = draw();
+        fprintf(f, "%.5f,%.5f,%.5f\n", x, draw(), (fabs(x - 0.5) < 0.25) + 0.05 * draw());
+    }
+    assert_int_equal(fclose(f), 0);
+    drove_result *result = train("hill.csv", options, 4);
+    json_t *summary = json_loads(drove_result_json(result), 0, NULL);
+    const json_t *all = json_object_get(json_object_get(summary, "model_search"), "compared");
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *c = json_array_get(all, i);
+        const char *name = json_string_value(json_object_get(c, "model"));
+        const double loss = json_number_value(json_object_get(c, "loss"));
+        if (strcmp(name, "linear") == 0) plain = loss;
+        if (strcmp(name, "linear bins=16") == 0) binned = loss;
+        if (strcmp(name, "linear") == 0)
+            constant = json_number_value(json_object_get(c, "constant_loss"));
+    }
+    assert_true(plain > 0.8 * constant && binned < 0.4 * constant);
+    assert_non_null(strstr(said, "(the choice of "));
     json_decref(summary);
     drove_result_destroy(result);
 }
