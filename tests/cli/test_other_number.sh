@@ -66,9 +66,11 @@ PY
 of_threads() { begin=("$DROVE"); as=(--threads "$1"); }
 of_ranks() { begin=("${launch[@]}" -n "$1" "$DROVE"); as=(--threads 1); }
 
-# HOW STRATEGY RULE FACTORS WORDS [OPTION...]: WORDS is in the line, %s in it for 0.9 / P of now and of before.
+usual_alpha() { awk -v n="$1" 'BEGIN { printf "%.3g", 0.9 / n }'; }
+
+# HOW STRATEGY RULE FACTORS TEXT [OPTION...]: TEXT is in the line, NOW and BEFORE in it for the usual alpha of so many.
 goes_on() {
-    local how=$1 strategy=$2 rule=$3 factors=$4 words=$5 n before=3 epochs=1
+    local how=$1 strategy=$2 rule=$3 factors=$4 text=$5 n before=3 epochs=1
     shift 5
     rm -rf run
     $how 3
@@ -82,8 +84,9 @@ goes_on() {
         "${begin[@]}" train --resume run --until epochs="$epochs" $still "${as[@]}" >out.txt 2>err.txt || fail "$strategy: $(cat err.txt)"
         line=$(grep "^drove: --resume: $before workers* before, $n now: .*step size 1e-30 as given" err.txt) ||
             fail "$strategy, $before to $n: not said: $(cat err.txt)"
-        [[ $line == *"$(printf "$words" "$(awk -v n="$n" 'BEGIN { printf "%.3g", 0.9 / n }')" "$(awk -v n="$before" 'BEGIN { printf "%.3g", 0.9 / n }')")"* ]] ||
-            fail "$strategy, $before to $n: expected \"$words\": $line"
+        said=${text/NOW/$(usual_alpha "$n")}
+        said=${said/BEFORE/$(usual_alpha "$before")}
+        [[ $line == *"$said"* ]] || fail "$strategy, $before to $n: expected \"$said\": $line"
         norms=$(python3 compare.py before.safetensors run/state.safetensors "$before" "$n" "$factors") ||
             fail "$how $strategy $rule, $before to $n"
         echo "$how $strategy $rule $before to $n: $norms"
@@ -94,9 +97,9 @@ goes_on() {
 adam=0.9,0.999
 centre="each begins at the centre, with the mean of what the rules had kept; what replicas had beyond it is dropped;"
 for strategy in easgd easgd-async easgd-sync3; do
-    goes_on of_threads $strategy adam $adam "; alpha %s (%s before); "
+    goes_on of_threads $strategy adam $adam "; alpha NOW (BEFORE before); "
 done
-goes_on of_threads measgd-async momentum:0.9 0.9 "; alpha %s (%s before); batches of 4 as before"
+goes_on of_threads measgd-async momentum:0.9 0.9 "; alpha NOW (BEFORE before); batches of 4 as before"
 goes_on of_threads pmsgd-async momentum:0.9 0.9 "; batches of 4 as before"
 goes_on of_threads psgd-async adam $adam "$centre"
 goes_on of_threads 'diloco?h=15' adam $adam "$centre"
@@ -110,8 +113,9 @@ goes_on of_threads sync adam $adam ": each begins with the mean of what the rule
 run_for 0 train 'csv:rows.csv?label=1' --test none --model mlp:8 --strategy easgd-sync3 --precision C8s --rho 2 --lr 0.1 \
     --batch 4 --threads 3 --until epochs=1 --out bits --quiet
 run_for 0 train --resume bits --threads 2 --until epochs=2
-grep -q "^drove: --resume: 3 workers before, 2 now: $centre what messages of few bits had left over is dropped; step size 0.1 as before; alpha 0.2 (--rho times the step size); an update has 8 examples (12 before)\$" \
-    err.txt || fail "few bits: $(cat err.txt)"
+rest="what messages of few bits had left over is dropped; step size 0.1 as before; alpha 0.2 (--rho times the step size)"
+grep -q "^drove: --resume: 3 workers before, 2 now: $centre $rest; an update has 8 examples (12 before)\$" err.txt ||
+    fail "few bits: $(cat err.txt)"
 run_for 0 train 'csv:rows.csv?label=1' --test none --model mlp:8 --strategy ssp:1 --threads 3 --until epochs=1 --out clocks --quiet
 run_for 2 train --resume clocks --threads 2 --until epochs=2
 [ "$(cat err.txt)" = 'drove: --resume: clocks: --threads: expected 3 as in the run to be continued, found 2' ] || fail "ssp: $(cat err.txt)"
