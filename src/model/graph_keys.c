@@ -67,55 +67,50 @@ const drove_graph_key drove__graph_keys[] = {
     {NULL, DROVE_KEY_COUNT, 0, 0, 0, 0, 0},
 };
 
+/* Kinds of layers that have keys, and the defaults of those that differ from zero. */
+static const struct {
+    const drove_layer_ops *ops;
+    unsigned bit;
+    drove_layer_options defaults;
+} keyed[] = {
+    {.ops = &drove__layer_dense, .bit = DENSE},
+    {.ops = &drove__layer_convolution, .bit = CONVOLUTION},
+    {.ops = &drove__layer_max_pool, .bit = MAX_POOL},
+    {.ops = &drove__layer_average_pool, .bit = AVERAGE_POOL},
+    /* AlexNet's, except kappa, which is 2 there and 1 in Caffe */
+    {.ops = &drove__layer_lrn,
+     .bit = LRN,
+     .defaults.lrn = {.size = 5, .alpha = 0.0001f, .beta = 0.75f, .kappa = 1.0f}},
+    {.ops = &drove__layer_dropout, .bit = DROPOUT, .defaults.ratio = 0.5f},
+    {.ops = &drove__layer_sum, .bit = SUM}, /* coefficients are 1 */
+    {.ops = &drove__layer_batch_norm, .bit = BATCH_NORM, .defaults.epsilon = 1e-5f},
+    {.ops = &drove__layer_reshape, .bit = RESHAPE, .defaults = {.height = 1, .width = 1}},
+    {.ops = &drove__layer_scale, .bit = SCALE},
+    {.ops = &drove__layer_clip, .bit = CLIP, .defaults = {.low = -FLT_MAX, .high = FLT_MAX}},
+    {.ops = &drove__layer_leaky_relu, .bit = LEAKY_RELU, .defaults.slope = 0.01f},
+    {.ops = &drove__layer_normalize, .bit = NORMALIZE, .defaults.power = 2},
+};
+
 unsigned drove__graph_kind_bit(const drove_layer_ops *ops)
 {
-    const struct {
-        const drove_layer_ops *ops;
-        unsigned bit;
-    } bits[] = {
-        {&drove__layer_dense, DENSE},
-        {&drove__layer_convolution, CONVOLUTION},
-        {&drove__layer_max_pool, MAX_POOL},
-        {&drove__layer_average_pool, AVERAGE_POOL},
-        {&drove__layer_lrn, LRN},
-        {&drove__layer_dropout, DROPOUT},
-        {&drove__layer_sum, SUM},
-        {&drove__layer_batch_norm, BATCH_NORM},
-        {&drove__layer_reshape, RESHAPE},
-        {&drove__layer_scale, SCALE},
-        {&drove__layer_clip, CLIP},
-        {&drove__layer_leaky_relu, LEAKY_RELU},
-        {&drove__layer_normalize, NORMALIZE},
-    };
     if (ops->custom != NULL) return CUSTOM;
-    for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++) {
-        if (bits[i].ops == ops) return bits[i].bit;
+    for (size_t i = 0; i < sizeof keyed / sizeof keyed[0]; i++) {
+        if (keyed[i].ops == ops) return keyed[i].bit;
     }
     return 0;
 }
 
 drove_layer_options drove__graph_default_options(const drove_layer_ops *ops)
 {
-    drove_layer_options o = {.groups = 1, .w_lr = 1, .b_lr = 1};
-    o.window = (drovek_window){.kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
-    switch (drove__graph_kind_bit(ops)) {
-    case LRN: /* AlexNet's, except kappa, which is 2 there and 1 in Caffe */
-        o.lrn = (drove_lrn){.size = 5, .alpha = 0.0001f, .beta = 0.75f, .kappa = 1.0f};
-        break;
-    case DROPOUT: o.ratio = 0.5f; break;
-    case BATCH_NORM: o.epsilon = 1e-5f; break;
-    case RESHAPE: o.height = o.width = 1; break;
-    case NORMALIZE: o.power = 2; break;
-    case LEAKY_RELU: o.slope = 0.01f; break;
-    case CLIP:
-        o.low = -FLT_MAX;
-        o.high = FLT_MAX;
-        break;
-    case SUM:
-        for (int b = 0; b < DROVE_LAYER_MOST_BOTTOMS; b++) o.coefficient[b] = 1.0f;
-        break;
-    default: break;
+    drove_layer_options o = {0};
+    for (size_t i = 0; i < sizeof keyed / sizeof keyed[0]; i++) {
+        if (keyed[i].ops == ops) o = keyed[i].defaults;
     }
+    o.groups = 1;
+    o.w_lr = o.b_lr = 1;
+    o.window = (drovek_window){.kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1};
+    if (ops == &drove__layer_sum)
+        for (int b = 0; b < DROVE_LAYER_MOST_BOTTOMS; b++) o.coefficient[b] = 1.0f;
     return o;
 }
 
