@@ -124,5 +124,6 @@ run_for 2 train --resume clocks --threads 2 --until epochs=2
 find_libraries mpich openmpi
 for name in $libraries; do
     use_library "$name"
+    goes_on of_ranks easgd adam $adam "; alpha NOW (BEFORE before); batches of 4"
     goes_on of_ranks 'diloco?h=15' momentum:0.9 0.9 "$centre"
 done
