@@ -210,26 +210,20 @@ bool drove__scaling_is_fitted(drove_scaling scaling, const drove_storage *s)
     return !(scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_U8);
 }
 
-/* Is some stored |x| of the view above 1?  Values that others have normalised stay as they are. */
-static bool exceeds_one(const drove_data *data)
-{
-    const drove_storage *s = data->storage;
-    for (size_t i = 0; i < data->n_rows && s->value != NULL; i++) {
-        size_t row = drove__data_row(data, i);
-        for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++)
-            if (fabsf(s->value[k]) > 1.0f + 1e-5f) return true; /* as texts of floats round */
-    }
-    return false;
-}
-
 static drove_scaling choose(const drove_data *data)
 {
     const drove_storage *s = data->storage;
     switch (s->x_kind) {
     case DROVE_X_U8: return DROVE_SCALE_UNIT;
     case DROVE_X_F32: return s->channels > 0 ? DROVE_SCALE_UNIT : DROVE_SCALE_STANDARD;
-    case DROVE_X_CSR: return exceeds_one(data) ? DROVE_SCALE_UNIT : DROVE_SCALE_NONE;
-    case DROVE_X_QUANT: break;
+    case DROVE_X_QUANT: return DROVE_SCALE_NONE;
+    case DROVE_X_CSR: break;
+    }
+    /* Unit if some stored |x| of the view is above 1: values that others have normalised stay. */
+    for (size_t i = 0; i < data->n_rows && s->value != NULL; i++) {
+        size_t row = drove__data_row(data, i);
+        for (uint64_t k = s->row_start[row]; k < s->row_start[row + 1]; k++)
+            if (fabsf(s->value[k]) > 1.0f + 1e-5f) return DROVE_SCALE_UNIT; /* texts round */
     }
     return DROVE_SCALE_NONE;
 }

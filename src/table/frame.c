@@ -124,19 +124,6 @@ drove_status drove__frame_settle(drove_frame_column *c, size_t n_rows)
     return DROVE_OK;
 }
 
-/* The slot of the text, or the free one for it. */
-static size_t find_slot(const drove_frame_column *c, const char *text, size_t length, uint32_t hash)
-{
-    const size_t mask = c->n_slots - 1;
-    size_t at = hash & mask;
-    for (; c->slot[at] != 0; at = (at + 1) & mask) {
-        const drove_frame_text *t = &c->text[c->slot[at] - 1];
-        if (t->hash == hash && t->length == length && memcmp(c->bytes + t->at, text, length) == 0)
-            break;
-    }
-    return at;
-}
-
 static drove_status add_text(drove_frame_column *c, const char *text, size_t length, uint32_t hash)
 {
     if (length > DROVE_CELL_MOST_BYTES)
@@ -181,15 +168,22 @@ static drove_status intern(drove_frame_column *c, const char *text, size_t lengt
         uint32_t *slot = calloc(n_slots, sizeof *slot);
         if (slot == NULL) return drove__fail_nomem("texts of a table", n_slots * sizeof *slot);
         for (size_t i = 0; i < c->n_texts; i++) {
-            size_t at = c->text[i].hash & (n_slots - 1);
-            while (slot[at] != 0) at = (at + 1) & (n_slots - 1);
-            slot[at] = (uint32_t)i + 1;
+            size_t to = c->text[i].hash & (n_slots - 1);
+            while (slot[to] != 0) to = (to + 1) & (n_slots - 1);
+            slot[to] = (uint32_t)i + 1;
         }
         free(c->slot);
         c->slot = slot;
         c->n_slots = n_slots;
     }
-    const size_t at = find_slot(c, text, length, hash);
+    /* The slot of the text, or the free one for it. */
+    const size_t mask = c->n_slots - 1;
+    size_t at = hash & mask;
+    for (; c->slot[at] != 0; at = (at + 1) & mask) {
+        const drove_frame_text *t = &c->text[c->slot[at] - 1];
+        if (t->hash == hash && t->length == length && memcmp(c->bytes + t->at, text, length) == 0)
+            break;
+    }
     if (c->slot[at] == 0) {
         DROVE_TRY(add_text(c, text, length, hash));
         c->slot[at] = (uint32_t)c->n_texts;

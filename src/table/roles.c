@@ -31,38 +31,6 @@ static drove_status give_label(void *context, size_t column)
     return DROVE_OK;
 }
 
-static drove_status find_labels(learner *l)
-{
-    const char *label = l->opt->label;
-    size_t n = l->table->n_columns;
-    l->known->label = drove__grow(NULL, n, sizeof *l->known->label);
-    if (l->known->label == NULL) return drove__fail_nomem("labels", n);
-    if (label != NULL && strcmp(label, "none") == 0) return DROVE_OK;
-    if (label != NULL && strcmp(label, "first") == 0) return give_label(l, 0);
-    if (label != NULL && strcmp(label, "last") != 0)
-        return drove__table_list(l->table, "label", label, give_label, l);
-    if (label == NULL && n > 1)
-        drove__known_note(l->known,
-                          "the label is the last column, \"%.60s\" (--label names another)",
-                          l->table->name[n - 1]);
-    return give_label(l, n - 1);
-}
-
-static drove_status find_weights(learner *l)
-{
-    const char *name = l->opt->weights;
-    size_t column;
-    if (name == NULL || strcmp(name, "none") == 0) return DROVE_OK;
-    DROVE_TRY(drove__table_find(l->table, "weights", name, strlen(name), &column));
-    if (l->role[column] == ROLE_LABEL)
-        return drove__fail(DROVE_E_ARG,
-                           "weights: expected another column than the label of %s, found \"%.80s\"",
-                           l->table->path, name);
-    l->role[column] = ROLE_WEIGHT;
-    l->known->weight = column;
-    return DROVE_OK;
-}
-
 /* "age:number+zip:category"; a name may itself hold a plus or a colon. */
 static drove_status read_types(learner *l)
 {
@@ -104,8 +72,31 @@ drove_status drove__learner_give_roles(learner *l)
         l->role[i] = ROLE_UNUSED;
         l->forced[i] = DROVE_COLUMN_IGNORED;
     }
-    DROVE_TRY(find_labels(l));
-    DROVE_TRY(find_weights(l));
+
+    const char *label = opt->label, *weights = opt->weights;
+    const size_t n = l->table->n_columns;
+    l->known->label = drove__grow(NULL, n, sizeof *l->known->label);
+    if (l->known->label == NULL) return drove__fail_nomem("labels", n);
+    if (label == NULL && n > 1)
+        drove__known_note(l->known,
+                          "the label is the last column, \"%.60s\" (--label names another)",
+                          l->table->name[n - 1]);
+    if (label == NULL || strcmp(label, "last") == 0) DROVE_TRY(give_label(l, n - 1));
+    else if (strcmp(label, "first") == 0) DROVE_TRY(give_label(l, 0));
+    else if (strcmp(label, "none") != 0)
+        DROVE_TRY(drove__table_list(l->table, "label", label, give_label, l));
+
+    if (weights != NULL && strcmp(weights, "none") != 0) {
+        size_t column;
+        DROVE_TRY(drove__table_find(l->table, "weights", weights, strlen(weights), &column));
+        if (l->role[column] == ROLE_LABEL)
+            return drove__fail(
+                DROVE_E_ARG,
+                "weights: expected another column than the label of %s, found \"%.80s\"",
+                l->table->path, weights);
+        l->role[column] = ROLE_WEIGHT;
+        l->known->weight = column;
+    }
     l->next_role = ROLE_AUTO;
     if (opt->columns != NULL)
         DROVE_TRY(drove__table_list(l->table, "columns", opt->columns, give_role, l));

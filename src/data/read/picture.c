@@ -74,23 +74,6 @@ static void taps_fini(taps *t)
     free(t->weight);
 }
 
-static void weigh(taps *t, size_t i, double centre, double reach, size_t n_source)
-{
-    double least = floor(centre - reach), sum = 0;
-    size_t first = least > 0 ? (size_t)least : 0, n = 0;
-    float *weight = t->weight + i * t->n_most;
-    while (first < n_source - 1 && (double)first + 0.5 <= centre - reach) first++;
-    for (size_t j = first; j < n_source && n < t->n_most; j++) {
-        double w = 1.0 - fabs((double)j + 0.5 - centre) / reach;
-        if (w <= 0) break;
-        weight[n++] = (float)w;
-        sum += w;
-    }
-    t->first[i] = first;
-    t->n[i] = n;
-    for (size_t k = 0; k < n; k++) weight[k] = (float)((double)weight[k] / sum);
-}
-
 /* Output pixel i lies at (n_source - n step) / 2 + (i + 1/2) step of the source. */
 static drove_status taps_init(taps *t, size_t n_source, size_t n, double step)
 {
@@ -101,7 +84,22 @@ static drove_status taps_init(taps *t, size_t n_source, size_t n, double step)
     t->weight = drove__grow(NULL, n * t->n_most, sizeof *t->weight);
     if (t->first == NULL || t->n == NULL || t->weight == NULL)
         return drove__fail_nomem("an image", n * t->n_most * sizeof *t->weight);
-    for (size_t i = 0; i < n; i++) weigh(t, i, begin + ((double)i + 0.5) * step, reach, n_source);
+    for (size_t i = 0; i < n; i++) {
+        const double centre = begin + ((double)i + 0.5) * step, least = floor(centre - reach);
+        double sum = 0;
+        size_t first = least > 0 ? (size_t)least : 0, n_taps = 0;
+        float *weight = t->weight + i * t->n_most;
+        while (first < n_source - 1 && (double)first + 0.5 <= centre - reach) first++;
+        for (size_t j = first; j < n_source && n_taps < t->n_most; j++) {
+            double w = 1.0 - fabs((double)j + 0.5 - centre) / reach;
+            if (w <= 0) break;
+            weight[n_taps++] = (float)w;
+            sum += w;
+        }
+        t->first[i] = first;
+        t->n[i] = n_taps;
+        for (size_t k = 0; k < n_taps; k++) weight[k] = (float)((double)weight[k] / sum);
+    }
     return DROVE_OK;
 }
 
