@@ -508,7 +508,7 @@ drove_status drove__setup_workers(drove_run *run)
     DROVE_TRY(drove__ranks_agree(workers, status));
 
     /* All that is allocated in between is there for all processes of the run. */
-    workers->teller = (drove_teller){
+    workers->context = (drove_run_context){
         .cb = cb, .files = &config->files, .save = &state->save, .loop = workers->loop};
     const bool is_shared = workers->plan.host == DROVE_HOST_PROCS;
     if (is_shared) drove__memory_share_begin();

@@ -178,13 +178,13 @@ static bool sizes_batches(const drove_workers *workers)
 
 static void silence(void *context, unsigned worker)
 {
-    drove_host *host = ((const drove_teller *)context)->loop->host;
+    drove_host *host = ((const drove_run_context *)context)->loop->host;
     host->ops->silence(host, worker);
 }
 
 static void say(void *context, const char *line)
 {
-    drove__run_warn(((const drove_teller *)context)->cb, "%s", line);
+    drove__run_warn(((const drove_run_context *)context)->cb, "%s", line);
 }
 
 /* Batches that a worker may claim at once: as many as last CLAIM_S by counts, so that to claim them
@@ -214,7 +214,7 @@ static drove_status init_source(const drove_config *config, const drove_problem 
                                 const drove_source_worker *worker)
 {
     drove_loop *loop = workers->loop;
-    void *teller = (void *)(uintptr_t)&workers->teller; /* read alone */
+    void *given = (void *)(uintptr_t)&workers->context; /* read alone */
     uint64_t claimed;
     DROVE_TRY(most_claimed(config, problem, workers, &claimed));
     const drove_source_options opt = {.spec = spec,
@@ -231,7 +231,7 @@ static drove_status init_source(const drove_config *config, const drove_problem 
                                       .most_claimed = claimed,
                                       .silence = silence,
                                       .say = say,
-                                      .context = teller};
+                                      .context = given};
     drove_source *s = loop->source = drove__alloc(1, sizeof *s);
     if (s == NULL) return drove__fail_nomem("a source of batches", sizeof *s);
     *s = (drove_source){.ops = workers->plan.source,
@@ -239,7 +239,7 @@ static drove_status init_source(const drove_config *config, const drove_problem 
                         .n_workers = workers->plan.n_workers,
                         .silence = silence,
                         .say = say,
-                        .context = teller};
+                        .context = given};
     drove_replay *replay = drove__run_replay(workers);
     if (replay == NULL) return s->ops->init(s, &opt);
     drove__replay_source(replay, workers->plan.source, drove__run_replay_width(workers), s);
@@ -310,14 +310,14 @@ static drove_status probe(const drove_workers *workers)
 /* How to go on where the run cannot. */
 static void describe_saved(void *context, char *text, size_t size)
 {
-    const drove_teller *t = context;
-    if (t->files->out == NULL) snprintf(text, size, "nothing is saved without --out");
-    else if (!t->save->is_there && t->files->resume != NULL)
-        snprintf(text, size, "nothing has changed in %.500s", t->files->resume);
-    else if (!t->save->is_there) snprintf(text, size, "nothing was saved yet");
+    const drove_run_context *c = context;
+    if (c->files->out == NULL) snprintf(text, size, "nothing is saved without --out");
+    else if (!c->save->is_there && c->files->resume != NULL)
+        snprintf(text, size, "nothing has changed in %.500s", c->files->resume);
+    else if (!c->save->is_there) snprintf(text, size, "nothing was saved yet");
     else
         snprintf(text, size, "the state after %llu updates is saved: drove train --resume %.500s",
-                 (unsigned long long)t->save->done_updates, t->files->out);
+                 (unsigned long long)c->save->done_updates, c->files->out);
 }
 
 drove_status drove__run_prepare_workers(const drove_config *config, const drove_problem *problem,
@@ -340,7 +340,7 @@ drove_status drove__run_prepare_workers(const drove_config *config, const drove_
                                     .timeout_s = config->exchange.timeout,
                                     .say = say,
                                     .saved = describe_saved,
-                                    .context = (void *)(uintptr_t)&workers->teller,
+                                    .context = (void *)(uintptr_t)&workers->context,
                                     .replay = drove__run_replay(workers)};
     if (opt.replay != NULL) return drove__host_create(&drove__host_replay, &opt, &loop->host);
     return drove__host_create(is_procs ? &drove__host_procs : &drove__host_threads, &opt,

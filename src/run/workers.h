@@ -11,7 +11,7 @@ drove_order_kind drove__run_order(const drove_config *config, const drove_worker
  * DROVE_E_NOMEM. */
 drove_status drove__run_make_workers(const drove_workers *workers);
 void         drove__run_free_workers(const drove_workers *workers);
-/* The order of examples, the source of batches, loaders, the host.  workers->teller is there.
+/* The order of examples, the source of batches, loaders, the host.  workers->context is there.
  * Errors: DROVE_E_ARG (--shard, --loaders), those of the parts. */
 drove_status drove__run_prepare_workers(const drove_config *config, const drove_problem *problem,
                                         const drove_workers *workers);

@@ -110,13 +110,13 @@ typedef struct drove_problem {
     bool   is_given; /* the first parameters are those of a file, statistics among them */
 } drove_problem;
 
-/* What sources and hosts need to tell of a run: to whom, and how it can go on. */
-typedef struct drove_teller {
+/* Of the callbacks of sources and hosts: who gets their messages, and how the run can go on. */
+typedef struct drove_run_context {
     const drove_callbacks    *cb;
     const drove_config_files *files;
     const drove_saving       *save;
     const drove_loop         *loop;
-} drove_teller;
+} drove_run_context;
 
 /* The workers, their places and their strategy. */
 typedef struct drove_workers {
@@ -138,7 +138,7 @@ typedef struct drove_workers {
     drove_transport     *transport; /* of a strategy whose workers exchange; else NULL */
     drove_ranks          ranks;
     drove_loop          *loop; /* in memory that worker processes share */
-    drove_teller         teller;
+    drove_run_context    context;
     bool is_abandoned; /* a silent thread may still use them: the run is never freed */
 } drove_workers;
 
