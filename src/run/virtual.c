@@ -167,12 +167,6 @@ void drove__virtual_close(drove_workers *workers)
 
 /* ---- measuring ---- */
 
-static double median(double *value, size_t n)
-{
-    drove__sort(value, n);
-    return value[n / 2];
-}
-
 /* A gradient of the first n examples by the first worker's engine; ns of this thread, and how far
  * all but the fastest and the slowest are off, relative. */
 static drove_status time_gradient(drove_worker *w, const float *theta, float *grad, size_t n,
@@ -188,7 +182,7 @@ static drove_status time_gradient(drove_worker *w, const float *theta, float *gr
         DROVE_TRY(drove__engine_do(w->engine_ops, w->engine, &work, UINT64_MAX, NULL));
         if (i >= 0) took[i] = (double)(drove__thread_ns() - begin_ns);
     }
-    *out_ns = median(took, ROUNDS); /* which sorts them */
+    *out_ns = drove__sort_median(took, ROUNDS); /* which sorts them */
     *out_spread = (took[ROUNDS - 2] - took[1]) / (2.0 * fmax(*out_ns, 1.0));
     return DROVE_OK;
 }
@@ -260,8 +254,9 @@ static drove_status measure_work(const drove_workers *workers, float *grad, floa
         copied[i] = (double)(middle_ns - begin_ns);
         updated[i] = (double)(end_ns - middle_ns);
     }
-    if (isnan(m->copy_gb_s)) m->copy_gb_s = gb_s(o->n_vector, median(copied, ROUNDS));
-    if (isnan(m->update_gb_s)) m->update_gb_s = gb_s(o->n_vector, median(updated, ROUNDS));
+    if (isnan(m->copy_gb_s)) m->copy_gb_s = gb_s(o->n_vector, drove__sort_median(copied, ROUNDS));
+    if (isnan(m->update_gb_s))
+        m->update_gb_s = gb_s(o->n_vector, drove__sort_median(updated, ROUNDS));
     drove__denormals_restore(before);
     return status;
 }

@@ -60,8 +60,7 @@ static double time_turns(ball *b, unsigned n_turns)
         }
         took[i] = (double)(drove__now_ns() - begin_ns) / (2.0 * n_turns);
     }
-    drove__sort(took, SAMPLES);
-    return took[SAMPLES / 2];
+    return drove__sort_median(took, SAMPLES);
 }
 
 drove_status drove__virtual_measure_threads(double *line_ns, double *hand_over_ns)
