@@ -23,6 +23,7 @@ static void becomes(const char *text, const drove_content_options *options, cons
     if (load(text, options) != DROVE_OK) fail_msg("%s: %s", text, drove_error_text());
     snprintf(found, sizeof found, "%.*s", (int)(content.end - content.text), content.text);
     assert_string_equal(found, expected);
+    assert_int_equal(content.end - content.text, strlen(expected));
     assert_int_equal(content.has_quote, strchr(expected, '"') != NULL);
     drove__content_fini(&content);
 }
@@ -234,6 +235,8 @@ TEST(escapes_become_quotes)
     becomes("a,b\n\"old \"\"way\"\"\",\"\\\"\"\n", &backslash,
             "a,b\n\"old \"\"way\"\"\",\"\"\"\"\n");
     becomes("a,b\n1,x\\", &backslash, "a,b\n1,x\\");
+    /* a quote that nothing closes ends with the text */
+    becomes("a,b\n1,\"x", &backslash, "a,b\n1,\"x");
     /* by the semicolons that are not escaped */
     becomes("a;b\nx\\,y\\;z;1\n", &backslash, "a;b\n\"x\\,y;z\";1\n");
 }
