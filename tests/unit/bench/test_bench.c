@@ -118,6 +118,18 @@ TEST(test_memory_rows)
     json_decref(result);
 }
 
+/* Those on a virtual clock, whole. */
+TEST(test_simulations)
+{
+    static const char *const names[] = {"accumulate", "elastic"};
+    const drove_bench_options o = {.n_threads = 1, .seconds = 0.001, .n_bytes = 1 << 20};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *result = run(names[i], &o);
+        assert_string_equal(json_string_value(json_object_get(result, "bench")), names[i]);
+        json_decref(result);
+    }
+}
+
 /* drove_list names them once the program says so, between the library's registries. */
 TEST(test_listed)
 {
