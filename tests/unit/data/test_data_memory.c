@@ -131,6 +131,35 @@ TEST(memory_that_runs_out_leaves_nothing)
     converts("synth:logistic?n=3&d=3", "rows:g.rows", 40);
 }
 
+static void copies(const char *spec)
+{
+    drove_data *data = open_data(spec);
+    unsigned long n = 1;
+    for (bool has_failed = true; has_failed && n < MOST_CALLS; n++) {
+        drove_data *copy = NULL;
+        no_memory_begin(n);
+        const drove_status status = drove__data_copy(data, &copy);
+        has_failed = no_memory_end();
+        assert_int_equal(status, has_failed ? DROVE_E_NOMEM : DROVE_OK);
+        assert_int_equal(copy == NULL, status != DROVE_OK);
+        drove_data_destroy(copy);
+        if (no_memory_live() != 0)
+            fail_msg("%s, allocation %lu: %zu pieces of memory stay", spec, n, no_memory_live());
+    }
+    assert_in_range(n, 4, MOST_CALLS - 1);
+    drove_data_destroy(data);
+}
+
+TEST(a_copy_that_finds_no_memory_leaves_nothing)
+{
+    if (!no_memory_works()) skip();
+    write_text("m.csv", "1,2,a\n3,4,b\n");
+    write_text("m.svm", "1 1:2 3:4\n-1 2:5\n");
+    copies("csv:m.csv?scale=standard");
+    copies("libsvm:m.svm");
+    copies("synth:digits?n=2");
+}
+
 /* A shift and a factor of four bytes each for two features. */
 TEST(an_error_says_how_much_scaling_wanted)
 {
