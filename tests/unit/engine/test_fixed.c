@@ -522,6 +522,7 @@ TEST(bytes_make_the_steps_of_floats)
     }
     check_bytes(&k, "mlp:20,9", FIXED_FEATURES, "D9M8G7?simulated=yes", "xorshift", 0.0);
     check_bytes(&k, "mlp:20,9", FIXED_FEATURES, "D8M11?simulated=yes", "xorshift", 0.0);
+    check_bytes(&k, "mlp:20,9", FIXED_FEATURES, "D8M8G32f", "xorshift", 0.0); /* are none */
 }
 
 /* Sums of integers have the same bits in every tier, so its products of bytes make the steps of
