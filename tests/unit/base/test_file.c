@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define PLAIN "content.txt"
 #define GZIP  "content.gz"
@@ -557,4 +558,19 @@ TEST(test_mnist)
     double mean = sum / (60000.0 * 784.0) / 255.0;
     assert_true(mean > 0.13065 && mean < 0.13067); /* the set's well-known mean, 0.1307 */
     drove__free(images);
+}
+
+/* A section of a file has its own bytes, and both names. */
+TEST(a_section_is_named)
+{
+    drove_reader *r;
+    char bytes[4];
+    write_text(PLAIN, "..abcd..");
+    drove_section section = {.name = "part", .offset = 2, .packed_bytes = 4, .size_bytes = 4};
+    section.crc = (uint32_t)crc32(0, (const unsigned char *)"abcd", 4);
+    assert_ok(drove__reader_open_section(PLAIN, &section, &r));
+    assert_string_equal(drove__reader_path(r), PLAIN ":part");
+    assert_ok(drove__reader_read(r, bytes, 4));
+    assert_memory_equal(bytes, "abcd", 4);
+    drove__reader_close(r);
 }
