@@ -153,15 +153,15 @@ typedef struct drove_loop_trace {                  /* what is kept of each step 
 } drove_loop_trace;
 
 typedef struct drove_loop_statistics { /* of batch normalisation: population.c */
-    float   *theta;                    /* [n_params] theta, then they */
-    unsigned worker;                   /* that computes them */
+    float   *theta;                    /* [n_params] with them behind the parameters */
+    unsigned worker;                   /* the one that computes them */
 } drove_loop_statistics;
 
 typedef struct drove_loop_ending {
     _Atomic int *halt_seen; /* over ranks: all are to stop; NULL: one process */
     _Atomic int *halt_wished;
-    _Atomic int  halted; /* a worker failed */
-    _Atomic int  nonfinite;
+    _Atomic int  halted;    /* a worker failed */
+    _Atomic int  nonfinite; /* a loss or parameters are not finite */
 } drove_loop_ending;
 
 struct drove_loop {

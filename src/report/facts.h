@@ -250,7 +250,7 @@ typedef struct drove_present_facts {
     uint64_t            train_ns;
     unsigned            n_workers;
     drove_worker_facts *worker;          /* [n_workers] */
-    bool                exchanges;       /* the workers' parameters */
+    bool                exchanges;       /* workers exchange parameters */
     unsigned            n_groups;        /* 0: no coordinator */
     drove_group_facts  *group;           /* [n_groups] */
     uint64_t            groups_since_ns; /* training time when these workers began */
