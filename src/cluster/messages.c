@@ -221,11 +221,13 @@ void drove__messages_end(drove_transport *t, const char *text)
     pthread_mutex_unlock(&m->lock);
 }
 
-bool drove__messages_are_ended(const drove_transport *t)
+bool drove__messages_are_stopped(const drove_transport *t, bool *by_other)
 {
     const messages *m = messages_of(t);
     /* acquire: as in drove__messages_stopped */
-    return atomic_load_explicit(&m->is_stopped, memory_order_acquire) == STOPPED_BY_OTHER;
+    const int how = atomic_load_explicit(&m->is_stopped, memory_order_acquire);
+    *by_other = how == STOPPED_BY_OTHER;
+    return how != GOES_ON;
 }
 
 /* MPI cannot go on without a rank. */

@@ -46,8 +46,8 @@ drove_status drove__messages_library_reduce(drove_transport *t, bool is_on);
 /* Stops exchanges at all ranks for a reason that is told already: those here fail with this text,
  * those of others with none.  From any thread. */
 void drove__messages_end(drove_transport *t, const char *text);
-/* Has another rank stopped them? */
-bool drove__messages_are_ended(const drove_transport *t);
+/* Have they been stopped, and was that by another rank? */
+bool drove__messages_are_stopped(const drove_transport *t, bool *by_other);
 
 /* The wire of a transport over messages; NULL: another kind. */
 const drove_wire *drove__transport_wire(const drove_transport *t);

@@ -256,13 +256,17 @@ static void *run_witness(void *argument)
 
 /* ---- beginning and end ---- */
 
-static uint64_t number_of_boot(void)
+/* Of the kernel that is running, and of the name space of its processes' numbers. */
+static uint64_t number_of_machine(void)
 {
-    char text[64] = "";
+    char text[128] = "";
+    struct stat space;
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : 0;
+    const ssize_t n = fd >= 0 ? read(fd, text, 64) : 0;
     if (fd >= 0) close(fd);
-    return n > 0 ? drove__checksum(text, (size_t)n) : 0;
+    if (n <= 0 || stat("/proc/self/ns/pid", &space) != 0) return 0;
+    snprintf(text + n, sizeof text - (size_t)n, "%ju", (uintmax_t)space.st_ino);
+    return drove__checksum(text, strlen(text));
 }
 
 static page *map(int fd)
@@ -310,7 +314,7 @@ void drove__witness_create(drove_witness **out, drove_witness_card *mine)
         return;
     }
     *mine = (drove_witness_card){.token = w->own->token,
-                                 .machine = number_of_boot(),
+                                 .machine = number_of_machine(),
                                  .process = (int32_t)getpid(),
                                  .descriptor = w->fd};
     atomic_store(&signalled, w->own);

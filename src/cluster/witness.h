@@ -30,7 +30,7 @@ typedef struct drove_witness drove_witness;
 
 typedef struct drove_witness_card { /* all zero: no page */
     uint64_t token;                 /* of the page, random */
-    uint64_t machine;               /* checksum of the boot's number */
+    uint64_t machine;               /* and the name space of its processes */
     int32_t  process, descriptor;   /* of the page there */
 } drove_witness_card;
 

@@ -1,6 +1,7 @@
 /* values/interrupt.c - see interrupt.h. */
 #include "values/interrupt.h"
 
+#include "cluster/lifeline.h"
 #include "cluster/witness.h"
 
 #include <drove/train.h>
@@ -22,7 +23,9 @@ void drove_train_interrupt(int signal_number)
     do next = ((word >> SIGNAL_BITS) + 1) << SIGNAL_BITS | number;
     while (!atomic_compare_exchange_weak_explicit(&interrupts, &word, next, memory_order_relaxed,
                                                   memory_order_relaxed));
-    if (is_signal) drove__witness_end_is_wished();
+    if (!is_signal) return;
+    drove__witness_end_is_wished();
+    drove__lifeline_say_end();
 }
 
 uint64_t drove__run_interrupts(void)
