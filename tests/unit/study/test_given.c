@@ -130,6 +130,14 @@ TEST(data_and_studies)
     REFUSES(drove_report(&page), "options->folder");
     drove_sweep_report *report;
     const drove_sweep_options sweep = {.study = "x", .folder = "y"};
+    drove_sweep_options set = sweep;
+    drove_tune_options search = {.jobs = 1};
+    REFUSES(drove_sweep_options_set(none, "jobs", "1"), "options");
+    REFUSES(drove_sweep_options_set(&set, none, "1"), "name");
+    REFUSES(drove_sweep_options_set(&set, "jobs", none), "value");
+    REFUSES(drove_tune_options_set(none, "jobs", "1"), "options");
+    REFUSES(drove_tune_options_set(&search, none, "1"), "name");
+    REFUSES(drove_tune_options_set(&search, "jobs", none), "value");
     REFUSES(drove_sweep(none, &report), "options");
     REFUSES(drove_sweep(&sweep, &report), "options->program");
     REFUSES(drove_sweep_list(none, &report), "study");

@@ -336,3 +336,28 @@ TEST(columns_that_matter)
     free(text);
     json_decref(runs);
 }
+
+/* Updates are shown as shares of all; use is a share already. */
+TEST(bars_of_workers)
+{
+    static const drove_figure by_updates = {
+        .id = "a", .title = "", .about = "", .y = "updates", .x_label = "", .y_label = ""};
+    static const drove_figure by_use = {
+        .id = "b", .title = "", .about = "", .y = "busy", .x_label = "", .y_label = ""};
+    json_t *runs =
+        json_pack("[{s:{s:[{s:s, s:i, s:f}, {s:s, s:i, s:f}]}}]", "summary", "workers", "name",
+                  "cpu", "updates", 1, "busy", 0.5, "name", "gpu", "updates", 3, "busy", 0.25);
+    const drove_page_settings s = {.runs = runs};
+    drove_plot shares = {0}, use = {0};
+    assert_int_equal(drove__figure_workers(&by_updates, &s, &shares), DROVE_OK);
+    assert_int_equal(shares.n_series, 1);
+    assert_true(shares.series[0].y[0] == 0.25 && shares.series[0].y[1] == 0.75);
+    assert_string_equal(shares.category[0], "1: cpu");
+    assert_string_equal(shares.category[1], "2: gpu");
+    assert_int_equal(drove__figure_workers(&by_use, &s, &use), DROVE_OK);
+    assert_true(use.series[0].y[0] == 0.5 && use.series[0].y[1] == 0.25);
+    assert_true(use.is_share && !shares.is_share);
+    drove__plot_fini(&shares);
+    drove__plot_fini(&use);
+    json_decref(runs);
+}
