@@ -7,6 +7,18 @@ for tool in python3 git cmake ninja; do
 done
 "$DROVE_SOURCE_DIR/scripts/mutate" --self-test
 
+# The program's tests are those of its folder, and tests/kernel those of the kernels.
+python3 - "$DROVE_SOURCE_DIR/scripts/mutate" <<'END_OF_FILE'
+import importlib.machinery, importlib.util, sys
+loader = importlib.machinery.SourceFileLoader("mutate", sys.argv[1])
+mutate = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutate", loader))
+loader.exec_module(mutate)
+tree = mutate.Tree("none", 1)
+for file, kind in ("src/kernel/any.c", "kernel"), ("cli/any.c", "cli"), ("src/sync/any.c", "unit/sync"):
+    own, others = tree.kinds_for(file)
+    assert kind in own and kind not in others and others, (file, own, others)
+END_OF_FILE
+
 mkdir -p tree/scripts tree/src/sync tree/tests/mutations
 cp "$DROVE_SOURCE_DIR"/scripts/{mutate,test,check-layers} tree/scripts/
 cp "$DROVE_SOURCE_DIR"/tests/mutations/{operators,schemata}.py tree/tests/mutations/
