@@ -130,6 +130,12 @@ excepted 'a struct that holds three of the values' 'holds | s'
 printf 'static int f(const drove_run *run)\n{\n}\nint drove_run_x(drove_run *run)\n{\n}\nint g(drove_run_x *r);\n' >tree/src/run/f.c
 broken 'a function that takes the run' 'src/run/f.c:1: f takes a whole drove_run'
 excepted 'a function that takes the run' 'takes | f'
+for written in 'drove_run const *r' 'drove_run r[]' 'drove_run r' 'int x, drove_run **r'; do
+    printf 'static int f(%s)\n{\n}\n' "$written" >tree/src/run/f.c
+    broken "a function that takes the run as $written" 'src/run/f.c:1: f takes a whole drove_run'
+done
+printf 'takes | f * | a reason\n' >$list # any number: of members alone
+if "$check" tree >report.txt; then echo "any number of functions was accepted"; exit 1; fi
 printf '%s | a reason\n' 'takes | f' 'takes | g' >$list
 broken 'a line that is not needed' 'scripts/layers-exceptions.txt:2: no longer needed: takes | g'
 cp tree/src/run/f.c tree/src/run/g.c # another of that name
@@ -142,6 +148,8 @@ printf 'int f(const drove_config *c, int x)\n{\n}\nint g(drove_config_x *r, cons
 sed -i 's/int x/drove_config *x/' tree/src/run/f.c
 broken 'a configuration that is not const' 'src/run/f.c:1: f gets a drove_config that is not const'
 excepted 'a configuration that is not const' 'writes | f'
+printf 'int f(drove_config *c)\n{\n}\n' >tree/src/run/f.c
+broken 'a configuration that is not const, the first argument' 'src/run/f.c:1: f gets a drove_config that is not const'
 rm tree/src/run/f.c
 printf 'int o;\n' >tree/src/config/options.h
 printf '#include "config/options.h"\n' >tree/src/config/f.c # its home
