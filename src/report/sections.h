@@ -47,18 +47,15 @@ double drove__report_distance(const drove_present_facts *f);
 void drove__report_replicas_json(const drove_facts *f, json_t **summary);
 void drove__report_replicas_print(const drove_facts *f, FILE *stream);
 
-/* search.c: --model auto; null where nothing was compared */
+/* choices.c: --model auto and --strategy auto; null where nothing was compared */
 json_t *drove__report_search_json(const drove_search_facts *s);
 void    drove__report_search_print(const drove_search_facts *s, FILE *stream);
+json_t *drove__report_strategy_json(const drove_strategy_facts *s);
+void    drove__report_strategy_print(const drove_strategy_facts *s, FILE *stream);
 
 /* importance.c: columns of a table; null where they were not measured */
 json_t *drove__report_importance_json(const drove_importance_facts *f);
 void    drove__report_importance_print(const drove_importance_facts *f, FILE *stream);
-
-/* ---- strategy.c ---- */
-
-json_t *drove__report_strategy_json(const drove_strategy_facts *s);
-void    drove__report_strategy_print(const drove_strategy_facts *s, FILE *stream);
 
 /* metrics.c: the metrics of the model at the end; null where there are none */
 json_t *drove__report_metrics_json(const drove_metrics *m);
