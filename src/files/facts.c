@@ -512,9 +512,10 @@ drove_status drove__facts_final(drove_run *run, drove_final_facts *out)
         status = drove__run_metrics(problem, workers, state, config->length.eval_examples == 0,
                                     &out->metrics, &out->test_metrics);
         DROVE_TRY(pass_over(cb, "metrics", status));
-        if (config->problem.features[0] == '\0')
+        if (config->problem.features[0] == '\0') {
             status = drove__run_importance(problem, workers, state, config->seed, &out->importance);
-        DROVE_TRY(pass_over(cb, "importance of columns", status));
+            DROVE_TRY(pass_over(cb, "importance of columns", status));
+        }
     }
 
     DROVE_TRY(drove__facts_start(config, problem, workers, &f->start));

@@ -546,6 +546,67 @@ TEST(relu_is_drove_own)
     }
 }
 
+typedef struct listener {
+    bool fails;
+    char line[400]; /* warnings */
+} listener;
+
+static drove_status late_forward(void *context, const drove_layer_batch *b)
+{
+    const listener *l = context;
+    if (!l->fails) return relu_forward(NULL, b);
+    snprintf(b->why, b->why_size, "late");
+    return DROVE_E_DATA;
+}
+
+static drove_status late_backward(void *context, const drove_layer_batch *b)
+{
+    (void)context;
+    return relu_backward(NULL, b);
+}
+
+static void fail_after_the_last(void *context, const drove_progress *p)
+{
+    ((listener *)context)->fails = p->epochs >= 3.0;
+}
+
+static void hear(void *context, const char *line)
+{
+    listener *l = context;
+    const size_t n = strlen(l->line);
+    if (strncmp(line, "warning: ", 9) == 0) snprintf(l->line + n, sizeof l->line - n, "%s\n", line);
+}
+
+/* Behind the last evaluation the run itself has not failed, and its summary has no metrics.  With
+ * features there is no importance of columns that could be missed. */
+TEST(a_failure_behind_the_last_evaluation)
+{
+    const problem *p = *state;
+    char path[64];
+    listener l = {0};
+    const drove_callbacks cb = {.context = &l, .evaluated = fail_after_the_last, .message = hear};
+    const drove_custom_layer layer = {.name = "late_relu",
+                                      .context = &l,
+                                      .shape = same_shape,
+                                      .forward = late_forward,
+                                      .backward = late_backward};
+    drove_memory_file *file = network("name: n\nlayers:\n  - {name: a, type: dense, units: 4}\n"
+                                      "  - {name: r, type: late_relu}\n"
+                                      "  - {name: last, type: dense}\n",
+                                      path);
+    drove_result *result;
+    drove_options *opt = options_for(p->values, "sequential", "1");
+    assert_ok(drove_options_set(opt, "test", drove_arrays_name(p->values)));
+    assert_ok(drove_options_set(opt, "features", "rff:8"));
+    assert_ok(drove_options_add_layer(opt, &layer));
+    assert_ok(drove_options_set(opt, "model", path));
+    assert_ok(drove_train(opt, &cb, &result));
+    assert_string_equal(l.line, "warning: no metrics: layer late_relu: late\n");
+    drove_result_destroy(result);
+    drove_options_destroy(opt);
+    drove_memory_file_destroy(file);
+}
+
 /* A batch of more rows than a call of a loss takes is given in pieces. */
 TEST(large_batches_come_in_pieces)
 {
