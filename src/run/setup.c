@@ -311,15 +311,16 @@ static drove_status place_workers(const drove_config *config, drove_workers *wor
     const unsigned n_recorded =
         drove__replay_ranks(workers); /* of a job, repeated in one process */
     const bool is_real = workers->modelled == NULL;
-    workers->machine = (drove_machine){
-        .topo = workers->topo,
-        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
-        .is_bound = (long)facts.n_pus<sysconf(_SC_NPROCESSORS_ONLN), .n_ranks = n_recorded> 1
-                        ? n_recorded
-                        : r->n,
-        .rank = r->rank,
-        .n_local = n_recorded > 1 ? n_recorded : r->n_local,
-        .local_rank = r->local_rank};
+    const bool is_bound = (long)facts.n_pus < sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned n_ranks = n_recorded > 1 ? n_recorded : r->n;
+    workers->machine =
+        (drove_machine){.topo = workers->topo,
+                        .n_pus = is_real && n_granted < facts.n_pus ? n_granted : facts.n_pus,
+                        .is_bound = is_bound,
+                        .n_ranks = n_ranks,
+                        .rank = r->rank,
+                        .n_local = n_recorded > 1 ? n_recorded : r->n_local,
+                        .local_rank = r->local_rank};
     const drove_plan_wanted wanted = drove__config_plan(config);
     DROVE_TRY(drove__plan_make(&wanted, &workers->machine, &drove__plan_registry, &workers->plan));
     DROVE_TRY(drove__replay_plan(workers));
