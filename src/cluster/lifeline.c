@@ -246,6 +246,7 @@ void drove__lifeline_create(drove_lifeline **out, drove_lifeline_card *mine)
     *mine = (drove_lifeline_card){0};
     drove_lifeline *l = drove__alloc(1, sizeof *l);
     if (l == NULL) return;
+    atomic_store(&ends, false); /* a job before has left */
     l->wake = l->listener = l->caller = l->next = -1;
     if (listen_anywhere(l, mine)) {
         *out = l;

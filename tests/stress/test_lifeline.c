@@ -44,6 +44,8 @@ static void be(unsigned self, uint32_t first)
 {
     drove_lifeline *l;
     drove__lifeline_create(&l, &s->card[self]);
+    drove__lifeline_destroy(l); /* a job before: its end is not that of the next one */
+    drove__lifeline_create(&l, &s->card[self]);
     memset(s->card[self].address, 0, sizeof s->card[self].address);
     s->card[self].address[0] = first != 0 ? first : htonl(INADDR_LOOPBACK);
     s->card[self].address[1] = htonl(INADDR_LOOPBACK);
