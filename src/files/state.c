@@ -335,7 +335,6 @@ static drove_status check_options(const drove_config *config, const drove_worker
     const drove_option_info *info = drove_options_table(&n_options);
     for (size_t i = 0; i < n_options; i++) {
         if (!info[i].is_fixed) continue;
-        /* --global-batch says it, for as many workers as there are. */
         if (strcmp(info[i].name, "batch") == 0 && config->method.global_batch > 0) continue;
         char now[DROVE_TEXT_SIZE], flag[DROVE_FLAG_SIZE];
         const char *then = drove__safetensors_meta(st, info[i].name);
@@ -520,6 +519,20 @@ static drove_status convert_turns(const drove_problem *problem, const drove_work
     return DROVE_OK;
 }
 
+/* --global-batch says another batch for another number of workers alone. */
+static drove_status check_global_batch(const drove_config *config, const drove_workers *workers,
+                                       const drove_safetensors *st, uint64_t n_saved)
+{
+    const char *text = drove__safetensors_meta(st, "batch");
+    const uint64_t then = text != NULL ? strtoull(text, NULL, 10) * n_saved : 0;
+    if (config->method.global_batch == 0 || n_saved != workers->plan.n_workers || then == 0 ||
+        then == config->method.global_batch)
+        return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "--global-batch: expected %llu as in the run to be continued, found %llu",
+                       (unsigned long long)then, (unsigned long long)config->method.global_batch);
+}
+
 /* Refuses the file of a run with other options, data or model.  counters: its own. */
 static drove_status check_all(const drove_config *config, const drove_problem *problem,
                               const drove_workers *workers, const drove_safetensors *st,
@@ -556,6 +569,7 @@ static drove_status check_all(const drove_config *config, const drove_problem *p
                            (unsigned long long)counters[6],
                            workers->plan.source->counts_rows ? "threads in all " : "",
                            workers->plan.n_workers);
+    DROVE_TRY(check_global_batch(config, workers, st, counters[6]));
     /* --until may have changed which of them are for validation. */
     if (counters[7] == problem->n_train_whole) return DROVE_OK;
     if (problem->stream != NULL)

@@ -52,6 +52,15 @@ agrees() {
     run_for 0 train --resume run --threads 4 --until epochs=3 --global-batch 0 --batch 24
     grep -q ': 2 workers before, 4 now: .*an update has 96 examples (48 before)$' err.txt || fail "$(cat err.txt)"
 
+    # As many workers as before take as many examples as before, in either word.
+    rm -rf run
+    run_for 0 train $problem --strategy sync --threads 2 --batch 24 --until epochs=1 --out run
+    run_for 2 train --resume run --global-batch 96 --until epochs=2
+    says '--resume: run: --global-batch: expected 48 as in the run to be continued, found 96'
+    run_for 0 train --resume run --global-batch 48 --until epochs=2
+    run_for 2 train --resume run --global-batch 96 --until epochs=3
+    says '--resume: run: --global-batch: expected 48 as in the run to be continued, found 96'
+
     # The doors: a run file, under a flag; run.json.
     rm -rf run
     printf 'data: synth:digits?n=500\nmodel: mlp:12\nglobal_batch: 40\nbatch: auto\nstrategy: sync\nthreads: 2\nlr: 0.05\n' >run.yaml
