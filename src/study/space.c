@@ -87,6 +87,8 @@ void drove__space_usual(bool values, bool wide, drove_space_rules rules, const c
         if (!is_for || drove__names_option(u->name, fixed, n_fixed)) continue;
         /* A given step size belongs to a certain rule, and a given rule to certain step sizes. */
         if (strcmp(u->name, "rule") == 0 && out->lr_is_given) continue;
+        if (strcmp(u->name, "batch") == 0 && drove__names_option("global_batch", fixed, n_fixed))
+            continue; /* which says it */
         drove_dimension *d = &out->dimension[out->n_dimensions++];
         snprintf(d->name, sizeof d->name, "%s", u->name);
         for (; d->n_choices < DROVE_COUNT(u->choice) && u->choice[d->n_choices] != NULL;

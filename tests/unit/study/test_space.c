@@ -88,6 +88,17 @@ TEST(words_of_networks_get_every_rule)
     assert_false(drove__space_is_linear("mlp:8") || drove__space_is_linear("lin"));
 }
 
+/* The batches of all workers together leave none of each to choose. */
+TEST(a_global_batch_is_every_batch)
+{
+    static const char *const given[] = {"global-batch"};
+    drove_space space;
+    drove__space_usual(false, false, DROVE_SPACE_ANY_RULE, given, DROVE_COUNT(given), &space);
+    for (unsigned i = 0; i < space.n_dimensions; i++)
+        assert_string_not_equal(space.dimension[i].name, "batch");
+    assert_int_equal(space.n_dimensions, 3); /* model, rule, weight_decay */
+}
+
 TEST(given_options_stay)
 {
     static const char *const given[] = {"weight-decay", "lr"};
