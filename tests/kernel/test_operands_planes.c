@@ -159,7 +159,8 @@ static void run_pack(const drovek_table *t, size_t n)
         const bool of_b = variant & 1, along = variant & 2;
         const size_t count = variant & 4 ? n : FEW, k = variant & 4 ? DEPTH : n;
         const size_t apart = drovek_tiles_of(strips_ops, k) * DROVEK_TILE;
-        uint8_t *to = operand(NULL, drovek_strips_of(count) * apart, 1);
+        uint8_t *to = operand(NULL, drovek_strips_of(count) * apart / DROVE_CACHE_LINE,
+                              DROVE_CACHE_LINE); /* tiles are aligned to lines */
         const uint8_t *x = strips_ops->number_bytes == 1 ? operand(NULL, count * k, 1)
                                                          : (uint8_t *)float_operand(count * k);
         strips_ops->pack(of_b, to, apart, x, along ? k : count, along, count, k);
