@@ -7,8 +7,9 @@
  * plane of integers, or two, a bf16 number.
  *
  *   pack      tile t of strip s is at to + s * apart + t * DROVEK_TILE: n rows or columns, k terms,
- *             then zeros.  along: they are rows of x[n][step], else columns of x[k][step].  x has
- *             numbers of `number_bytes`: bytes of a plane, or floats [racy: floats]
+ *             then zeros; `to` is aligned to 64 bytes.  along: they are rows of x[n][step], else
+ *             columns of x[k][step].  x has numbers of `number_bytes`: bytes of a plane, or floats
+ *             [racy: floats]
  *   lines     C[m][..], of the columns that strips have: the sum over n_lines lines of products of
  *             tiles of op(A) and of op(B), adds and end as for planes' gemm.  Of integers: exact,
  *             then rounded to a single, times the units; terms of op(B) that are not 0 are at most
