@@ -184,7 +184,9 @@ void drove__group_read(const char *root, drove_group *out)
         for (int is_first = 0; is_first < 2; is_first++) {
             place at;
             if (has_proc) find_place(root, kinds[i].controller, is_first, &at);
-            else { /* where the groups usually are */ at = (place){.is_first = is_first};
+            else {
+                /* where the groups usually are */
+                at = (place){.is_first = is_first};
                 int n = snprintf(at.path, sizeof at.path, "%s/sys/fs/cgroup%s%s", root,
                                  is_first ? "/" : "", is_first ? kinds[i].controller : "");
                 at.is_there = n > 0 && (size_t)n < sizeof at.path;

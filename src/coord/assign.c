@@ -61,8 +61,6 @@ static uint64_t fit(const drove_coord *c, unsigned worker, uint64_t now_ns, uint
     return c->member[worker].n_hand > 0 || s < c->pace.fastest ? 0 : least;
 }
 
-/* ---- ranges ---- */
-
 static uint64_t size_for(drove_coord *c, unsigned worker, uint64_t now_ns)
 {
     const drove_coord_member *m = &c->member[worker];
@@ -85,6 +83,8 @@ static uint64_t size_for(drove_coord *c, unsigned worker, uint64_t now_ns)
     }
     return least_of(fit(c, worker, now_ns, n, m->is.least), left);
 }
+
+/* ---- ranges ---- */
 
 static drove_range take(drove_coord *c, uint64_t n)
 {
