@@ -36,7 +36,7 @@ _OWN_NAME = re.compile(r"^(test data: )?(?:(?:table:)?memory:)?\d+(?:\.safetenso
 
 # What to write instead of another program's word, and an option, both as on the command line.
 _ADVICE = re.compile(r"write --([a-z][a-z0-9-]*) (\S+)")
-_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
+_FLAG = re.compile(r"(?<![\w-])(?<!drove train )--([a-z][a-z0-9-]*)")  # a command of the program stays one
 _spoken = threading.local()
 
 

@@ -62,6 +62,12 @@ class Train(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "global_batch: expected a multiple of the 3 workers, such as 51, found 49"):
             drove.train((X, y), threads=3, **{**options, "global_batch": 49})
 
+    def test_a_command_of_the_program_stays_one(self):
+        from drove._library import in_python
+        line = "rank 1 on host a has died (process 7); the last state is in run: mpirun -n 3 drove train --resume run goes on"
+        self.assertEqual(in_python(line), line)
+        self.assertEqual(in_python("--until epochs: found --global-batch 3"), "until epochs: found global_batch 3")
+
     def test_the_program_reads_what_python_saved(self):
         X, y = problem()
         model = drove.train((X, y), model="mlp:8", until="epochs=3", test="none").model
