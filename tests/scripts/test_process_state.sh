@@ -24,6 +24,8 @@ errors drove_cuda_host      likewise
 fork first                  locks that a fork waits for, of the whole process as the fork is
 fork lock                   of first
 fork once                   pthread_once
+lifeline ends               a process ends once; a signal's handler has nothing but such variables
+lifeline guest              likewise: to whom it says so
 list more                   a registry that the program adds, before it has a thread
 module devices              found once, constant
 module folder               of host; constant
@@ -52,9 +54,11 @@ onednn make_lock       oneDNN's store of primitives is of the process
 prefetch held               registers of the processor, counted by holder: they are one for all processes
 prefetch is_installed       of held
 prefetch previous           of held
+ranks_witness tell_by       how the program prints a rank's death; a process is one rank
 topo_load guard             of lock, in the list of fork
 topo_load lock              hwloc's own lock is of the process
 validate theta              zeros, never written
+witness signalled           the process's own page, for a signal's handler
 writer count                makes names of temporary files differ
 LIST
 find "$DROVE_BUILD_DIR/src" -path '*drove_*.dir*' -name '*.c.o' | LC_ALL=C sort | while read -r object; do
