@@ -17,6 +17,7 @@
 #include "engine/linear/problem.h"
 #include "model/model.h"
 #include "optim/optim.h"
+#include "strategy/combine.h"
 #include "config/exchange.h"
 #include "use/modelfile.h"
 #include "use/pytorch.h"
@@ -120,7 +121,8 @@ static bool steps_together(const drove_sync_ops *ops, const drove_sync_options *
 
 /* --global-batch: a lone worker makes each update, whatever the strategy. */
 static drove_status check_global_batch(const drove_config *c, const drove_plan *p,
-                                       const drove_sync_options *opt)
+                                       const drove_sync_options *opt,
+                                       const drove_optim_options *of_optim)
 {
     const unsigned long long n = c->method.global_batch;
     char names[512] = "";
@@ -128,11 +130,22 @@ static drove_status check_global_batch(const drove_config *c, const drove_plan *
     uint64_t unused;
     if (n == 0 || p->n_workers == 1) return DROVE_OK;
     if (steps_together(p->ops, opt)) return drove__resolve_batch_each(c, p->n_workers, &unused);
-    drove_sync_options plain = {.n_workers = opt->n_workers, .optim = opt->optim, .seed = 1};
+    /* The others that run in this place; the rule's state need not be where it is for this one. */
+    const drove_combination place = {.n_workers = p->n_workers,
+                                     .procs = p->host == DROVE_HOST_PROCS,
+                                     .ranks = p->host == DROVE_HOST_RANKS,
+                                     .engine_can = DROVE_COMBINE_FUSED | DROVE_COMBINE_TYPED};
+    drove_optim_options shared = *of_optim;
+    shared.state = DROVE_STATE_SHARED;
+    drove_optim *optim;
+    DROVE_TRY(drove__optim_create(&shared, &optim));
+    const drove_sync_options plain = {.n_workers = opt->n_workers, .optim = optim, .seed = 1};
     for (size_t i = 0; drove__strategies[i] != NULL && used < sizeof names; i++)
-        if (steps_together(drove__strategies[i], &plain))
+        if (drove__combine(drove__strategies[i], &place) == NULL &&
+            steps_together(drove__strategies[i], &plain))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                      used > 0 ? ", " : "", drove__strategies[i]->name);
+    drove__optim_destroy(optim);
     return drove__fail(DROVE_E_ARG,
                        "--global-batch %llu: expected a --strategy whose workers make each update "
                        "together (%s), found %s%s",
@@ -179,7 +192,7 @@ static drove_status check_plan(const drove_config *c, const drove_plan *plan)
         sync.spec = NULL;
         if ((status = try_row(plan->ops, &sync)) != DROVE_OK) goto fail;
     }
-    status = check_global_batch(c, plan, &sync);
+    status = check_global_batch(c, plan, &sync, &opt);
 fail:
     drove__spec_fini(&spec);
     drove__optim_destroy(optim);

@@ -98,6 +98,8 @@ agrees() {
             ranks_for 0 -n $n "$DROVE" train $problem --strategy allreduce --threads 1 --global-batch 48 --until epochs=3 --json
             agrees "$n ranks"
         done
+        ranks_for 2 -n 2 "$DROVE" train $problem --strategy easgd-async --rule adam --global-batch 48 --until epochs=3
+        says 'make each update together (accumulate, tree, easgd-sync1, easgd-sync2, easgd-sync3, allreduce, local, diloco), found easgd-async'
         ranks_for 2 -n 3 "$DROVE" train $problem --strategy allreduce --threads 1 --global-batch 50 --until epochs=3
         says '--global-batch: expected a multiple of the 3 workers, such as 51, found 50'
     done
