@@ -47,7 +47,8 @@ int cli_list(const cli_args *args)
 /* Without a name: lists the benchmarks. */
 int cli_bench(const cli_args *args)
 {
-    static const char *const names[] = {"threads", "seconds", "bytes", "out"};
+    static const char *const names[] = {"threads", "seconds", "bytes", "out",
+                                        "isa",     "model",   "batch"};
     drove_bench_options options = drove_bench_options_default();
     bool as_json = cli_args_has(args, "json");
     drove_status status = DROVE_OK;

@@ -23,13 +23,10 @@ static const double LONGEST_S = 3600.0;
 /* ---- the benchmarks ---- */
 
 const drove_bench_ops *const drove__benches[] = {
-    &drove__bench_memory,
-    &drove__bench_linear,
-    &drove__bench_calibrate,
-    &drove__bench_accumulate,
-    &drove__bench_elastic,
-    &drove__bench_obstinate,
-    NULL,
+    &drove__bench_memory,    &drove__bench_linear,
+    &drove__bench_calibrate, &drove__bench_accumulate,
+    &drove__bench_elastic,   &drove__bench_obstinate,
+    &drove__bench_limits,    NULL,
 };
 
 static bool bench_at(size_t i, drove_named *out)
@@ -58,7 +55,14 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
                                      const char *value)
 {
     DROVE_IN_C_LOCALE;
-    static const char *const names[] = {"threads", "seconds", "bytes", "out"};
+    static const char *const names[] = {"threads", "seconds", "bytes", "out",
+                                        "isa",     "model",   "batch"};
+    const struct {
+        const char *name, **to;
+    } texts[] = {{"out", &options->out},
+                 {"isa", &options->isa},
+                 {"model", &options->model},
+                 {"batch", &options->batch}};
     unsigned n_threads;
     if (strcmp(name, "threads") == 0) {
         DROVE_TRY(drove__threads_parse(value, 0, &n_threads));
@@ -69,8 +73,9 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
         return drove__parse_real("--seconds", value, DBL_MIN, LONGEST_S, &options->seconds);
     }
     if (strcmp(name, "bytes") == 0) return drove__parse_bytes("--bytes", value, &options->n_bytes);
-    if (strcmp(name, "out") == 0) {
-        options->out = value;
+    for (size_t i = 0; i < DROVE_COUNT(texts); i++) {
+        if (strcmp(name, texts[i].name) != 0) continue;
+        *texts[i].to = value;
         return DROVE_OK;
     }
     return drove__fail_unknown("option of a benchmark", name, names, DROVE_COUNT(names));
@@ -90,7 +95,8 @@ const char *drove__bench_text(const json_t *row, const char *key)
 
 /* ---- running ---- */
 
-static drove_status run(const drove_bench_ops *ops, drove_bench_context *context, json_t **result)
+static drove_status run(const drove_bench_ops *ops, const char *isa, drove_bench_context *context,
+                        json_t **result)
 {
     drove__topo_facts(context->topo, &context->facts);
     if (context->n_threads == 0) context->n_threads = context->facts.n_pus;
@@ -100,7 +106,7 @@ static drove_status run(const drove_bench_ops *ops, drove_bench_context *context
                            (unsigned long long)context->facts.memory_bytes,
                            (unsigned long long)context->n_bytes);
     }
-    DROVE_TRY(drovek_select(&context->kernels, drove__cpu_features(), NULL));
+    DROVE_TRY(drovek_select(&context->kernels, drove__cpu_features(), isa));
     drove__json_set(result, "bench", json_string(ops->name));
     drove__json_set(result, "drove", json_string(DROVE_VERSION));
     drove__json_set(result, "processor", json_string(drove__cpu_model()));
@@ -118,6 +124,7 @@ drove_status drove_bench(const char *name, const drove_bench_options *options, i
     const drove_bench_ops *ops = NULL;
     drove_topo *topo = NULL;
 
+    if (o.isa != NULL && strcmp(o.isa, "auto") == 0) o.isa = NULL;
     if (o.n_threads > DROVE_MOST_THREADS) {
         return drove__fail(DROVE_E_ARG, "threads: expected at most %d, found %llu",
                            DROVE_MOST_THREADS, (unsigned long long)o.n_threads);
@@ -140,10 +147,12 @@ drove_status drove_bench(const char *name, const drove_bench_options *options, i
                                    .n_threads = (unsigned)o.n_threads,
                                    .seconds = o.seconds,
                                    .n_bytes = o.n_bytes,
-                                   .out = o.out};
+                                   .out = o.out,
+                                   .model = o.model,
+                                   .batch = o.batch};
     json_t *result = json_object();
     drove_status status = result == NULL ? drove__fail_nomem("the result", 1) : DROVE_OK;
-    if (status == DROVE_OK) status = run(ops, &context, &result);
+    if (status == DROVE_OK) status = run(ops, o.isa, &context, &result);
     if (status != DROVE_OK) goto fail;
 
     if (as_json) {

@@ -14,11 +14,12 @@
 typedef struct drove_bench_context { /* the machine, and the options made definite */
     const drove_topo *topo;
     drove_topo_facts  facts;
-    drovek_table      kernels; /* the best of this processor                   */
+    drovek_table      kernels; /* the best of this processor, up to --isa      */
     unsigned          n_threads;
-    double            seconds; /* of each measurement                          */
-    uint64_t          n_bytes; /* 0: not given                                 */
-    const char       *out;     /* file to write; NULL: not given               */
+    double            seconds;       /* of each measurement                          */
+    uint64_t          n_bytes;       /* 0: not given                                 */
+    const char       *out;           /* file to write; NULL: not given               */
+    const char       *model, *batch; /* of limits; NULL: not given             */
 } drove_bench_context;
 
 typedef struct drove_bench_ops {
@@ -31,8 +32,11 @@ typedef struct drove_bench_ops {
 } drove_bench_ops;
 
 extern const drove_bench_ops drove__bench_memory, drove__bench_linear, drove__bench_calibrate,
-    drove__bench_accumulate, drove__bench_elastic, drove__bench_obstinate;
+    drove__bench_accumulate, drove__bench_elastic, drove__bench_obstinate, drove__bench_limits;
 extern const drove_bench_ops *const drove__benches[]; /* NULL-terminated; bench.c */
+
+/* memory.c: its rows `read` of one thread, added to *rows; huge_page_bytes to *result. */
+drove_status drove__bench_read(const drove_bench_context *context, json_t **result, json_t **rows);
 
 /* Of a row of a result: 0 and NULL where it has none. */
 double      drove__bench_number(const json_t *row, const char *key);

@@ -58,6 +58,7 @@ struct pool { /* threads that measure together */
     member *member;         /* [n_members] */
     drove_place *place;     /* [n_members] */
     size_t block_bytes;     /* of each member */
+    int n_kernels;          /* that are measured */
     pthread_mutex_t gate;   /* held until all members have been started */
     bool is_cancelled;      /* under gate */
     pthread_barrier_t meet; /* the members and the caller */
@@ -165,7 +166,7 @@ static size_t bytes_of_level(const pool *c, int level)
 
 static void measure_levels(pool *c, json_t **rows)
 {
-    for (int kernel = 0; kernel < N_KERNELS; kernel++) {
+    for (int kernel = 0; kernel < c->n_kernels; kernel++) {
         for (int level = 0; level < N_LEVELS; level++) {
             size_t bytes = bytes_of_level(c, level);
             if (bytes == 0) continue;
@@ -227,9 +228,9 @@ static drove_status measure_pool(pool *c, json_t **result, json_t **rows)
 }
 
 static drove_status run_threads(const drove_bench_context *context, unsigned n_threads,
-                                uint64_t n_bytes, json_t **result, json_t **rows)
+                                int n_kernels, uint64_t n_bytes, json_t **result, json_t **rows)
 {
-    pool c = {.context = context, .n_members = n_threads};
+    pool c = {.context = context, .n_members = n_threads, .n_kernels = n_kernels};
     c.n_stretches = (size_t)(context->seconds * 1e9 / (double)STRETCH_NS);
     if (c.n_stretches < LEAST_STRETCHES) c.n_stretches = LEAST_STRETCHES;
     c.rate = drove__alloc(c.n_stretches, sizeof *c.rate);
@@ -253,15 +254,24 @@ static drove_status run_threads(const drove_bench_context *context, unsigned n_t
     return status;
 }
 
+/* Those asked for, or four times the caches, so that nothing is left of the last pass. */
+static uint64_t bytes_of_data(const drove_bench_context *context)
+{
+    const drove_topo_facts *f = &context->facts;
+    if (context->n_bytes != 0) return context->n_bytes;
+    uint64_t n_bytes = 4 * (uint64_t)f->l3_bytes * f->n_packages;
+    if (n_bytes < LEAST_MEMORY_BYTES) n_bytes = LEAST_MEMORY_BYTES;
+    return n_bytes > f->memory_bytes / 2 ? f->memory_bytes / 2 : n_bytes;
+}
+
+drove_status drove__bench_read(const drove_bench_context *context, json_t **result, json_t **rows)
+{
+    return run_threads(context, 1, 1, bytes_of_data(context), result, rows);
+}
+
 static drove_status run(const drove_bench_context *context, json_t **result)
 {
-    uint64_t n_bytes = context->n_bytes;
-    if (n_bytes == 0) { /* four times the caches, so that nothing is left of the last pass */
-        const drove_topo_facts *f = &context->facts;
-        n_bytes = 4 * (uint64_t)f->l3_bytes * f->n_packages;
-        if (n_bytes < LEAST_MEMORY_BYTES) n_bytes = LEAST_MEMORY_BYTES;
-        if (n_bytes > f->memory_bytes / 2) n_bytes = f->memory_bytes / 2;
-    }
+    const uint64_t n_bytes = bytes_of_data(context);
     const uint64_t least = (uint64_t)context->n_threads * 4096;
     if (n_bytes < least) {
         return drove__fail(DROVE_E_ARG,
@@ -274,9 +284,9 @@ static drove_status run(const drove_bench_context *context, json_t **result)
     json_t *rows = json_array();
     drove_status status = DROVE_OK;
     for (unsigned n = 1; n < context->n_threads && status == DROVE_OK; n *= 2)
-        status = run_threads(context, n, n_bytes, result, &rows);
+        status = run_threads(context, n, N_KERNELS, n_bytes, result, &rows);
     if (status == DROVE_OK)
-        status = run_threads(context, context->n_threads, n_bytes, result, &rows);
+        status = run_threads(context, context->n_threads, N_KERNELS, n_bytes, result, &rows);
     drove__json_set(result, "rows", rows);
     return status;
 }

@@ -21,13 +21,17 @@ typedef struct drove_bench_options {
     double      seconds;   /* per measurement, > 0                                         [0.5]  */
     uint64_t    n_bytes;   /* of data over all threads; 0: chosen by the benchmark           [0]  */
     const char *out;       /* calibrate: file for the constants; NULL: default path       [NULL]  */
+    const char *isa;   /* highest kernel tier; NULL, "auto": the best of this processor [NULL] */
+    const char *model; /* limits: a fully connected network; NULL: the usual one      [NULL]  */
+    const char *batch; /* limits: "32,64"; NULL: the default                          [NULL]  */
 } drove_bench_options;
 
 /* The defaults. */
 drove_bench_options drove_bench_options_default(void);
 /* Sets a field by its command-line name: "threads" (a number or all), "seconds", "bytes" (a number
- * with an optional KiB, MiB or GiB), "out" (borrowed).  Errors: DROVE_E_ARG (unknown name, not a
- * number, out of range).  On failure *options is unchanged. */
+ * with an optional KiB, MiB or GiB), and, borrowed and checked by drove_bench, "out", "isa",
+ * "model", "batch".  Errors: DROVE_E_ARG (unknown name, not a number, out of range).  On failure
+ * *options is unchanged. */
 drove_status drove_bench_options_set(drove_bench_options *options, const char *name,
                                      const char *value);
 

@@ -1,4 +1,5 @@
 /* kernel/dispatch.c - chooses the versions of the kernels, once per process (or test). */
+#include "kernel/apart.h"
 #include "kernel/kernel.h"
 #include "kernel/tiers.h"
 
@@ -95,6 +96,28 @@ drove_status drovek_select(drovek_table *out, uint32_t have, const char *cap)
     if (highest > 0) add_library(&chosen, cap);
     *out = chosen;
     return DROVE_OK;
+}
+
+drovek_gemm_f32_fn *drovek_gemm_own(const drovek_table *chosen)
+{
+    const uint32_t have = drove__cpu_features();
+    drovek_gemm_f32_fn *own = NULL;
+    for (const struct tier *tier = tiers; tier < tiers + DROVE_COUNT(tiers); tier++) {
+        if ((tier->needs & have) != tier->needs) continue;
+        for (size_t i = 0; i < MOST_TABLES && tier->table[i] != NULL; i++)
+            if (tier->table[i]->gemm_f32 != NULL) own = tier->table[i]->gemm_f32;
+        if (strcmp(tier->isa, chosen->isa) == 0) break;
+    }
+    return own;
+}
+
+drovek_gemm_f32_fn *drovek_gemm_library(const drovek_table *chosen)
+{
+#if DROVEK_ONEDNN
+    if (strstr(chosen->gemm_source, "oneDNN") != NULL) return drovek_gemm_f32_onednn;
+#endif
+    (void)chosen;
+    return NULL;
 }
 
 drovek_table drovek_narrow(const drovek_table *chosen, drovek_factors factors)

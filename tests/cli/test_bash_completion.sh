@@ -36,6 +36,8 @@ offers 'drove train --until ' loss=
 offers 'drove dm' dmgc
 offers 'drove bench ' memory linear calibrate
 offers 'drove bench memory --' --threads --seconds --bytes --json --help
+offers 'drove bench limits --' --isa --model --batch
+offers 'drove bench limits --isa ' ref auto
 offers 'drove train --prefetch h' hardware hints
 offers 'drove dmgc D8M8 --' --features --threads --sparse --constants --measure --json --help
 offers 'drove dmgc D8M8 --constants ' auto paper

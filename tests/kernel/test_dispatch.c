@@ -3,6 +3,7 @@
 #include "support/test.h"
 
 #include "base/cpu.h"
+#include "kernel/apart.h"
 
 #include <string.h>
 
@@ -77,6 +78,28 @@ TEST(test_ref_bypasses_the_library)
 #define SLOT(name, result, arguments) assert_ptr_equal(t.name, drovek_ref.name);
 #include "kernel/slots.def"
     assert_string_equal(t.gemm_source, "plain C");
+}
+
+/* The two products of a choice, and no other, are what benchmarks compare. */
+TEST(test_products_apart)
+{
+    for (const char *const *name = drovek_tiers(); *name != NULL; name++) {
+        drovek_table t;
+        if (drovek_select(&t, drove__cpu_features(), *name) != DROVE_OK) continue;
+        drovek_gemm_f32_fn *own = drovek_gemm_own(&t), *library = drovek_gemm_library(&t);
+        assert_true((library == NULL) == (strstr(t.gemm_source, "oneDNN") == NULL));
+        assert_true((t.gemm_f32 == own) == (library == NULL));
+        if (strcmp(*name, "ref") == 0) assert_ptr_equal(own, drovek_ref.gemm_f32);
+#if DROVEK_X86
+        if (strncmp(*name, "avx2", 4) == 0) assert_ptr_equal(own, drovek_avx2.gemm_f32);
+        if (strncmp(*name, "avx512", 6) == 0) assert_ptr_equal(own, drovek_avx512.gemm_f32);
+#elif DROVEK_ARM
+        if (strcmp(*name, "ref") != 0) assert_ptr_equal(own, drovek_neon.gemm_f32);
+#endif
+#if DROVEK_ONEDNN
+        if (library != NULL) assert_ptr_equal(library, drovek_gemm_f32_onednn);
+#endif
+    }
 }
 
 TEST(test_each_tier_brings_its_own)

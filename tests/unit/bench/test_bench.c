@@ -153,7 +153,7 @@ TEST(test_listed)
                          0);
         line = strchr(line, '\n') + 1;
     }
-    assert_int_equal(n, 6);
+    assert_int_equal(n, 7);
     free(text);
 }
 
