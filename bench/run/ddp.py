@@ -23,6 +23,7 @@ LAYERS = [784, 1024, 1024, 1024, 10]
 N_PARAMETERS = sum((a + 1) * b for a, b in zip(LAYERS, LAYERS[1:]))
 BATCH = 512
 ADDRESS = "10.79.0."
+LIMIT_S = 150  # of a job
 
 GLOO = """
 import json, os, sys, time
@@ -127,7 +128,7 @@ class Hosts:
         run = subprocess.Popen(self.on(1, [*launcher, *command]), env=environment, text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, start_new_session=True)
         try:
-            out, err = run.communicate(timeout=300)
+            out, err = run.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(run.pid, 9)
             out, err = run.communicate()

@@ -44,7 +44,7 @@ static size_t next_size(const flow *o, size_t at)
 
 static drove_status post_pieces(messages *m, request *req, flow *o)
 {
-    if (o->kind == FLOW_SEND && o->opposite != NULL && !o->opposite->head_is_done) return DROVE_OK;
+    if (o->is_eager && o->kind == FLOW_SEND && !o->opposite->head_is_done) return DROVE_OK;
     while (!is_inline(o) && o->n_open < o->window && o->n_begun < o->n_bytes) {
         unsigned slot = (o->first + o->n_open) % o->window;
         size_t n = next_size(o, o->n_begun);
@@ -163,10 +163,10 @@ static void reset(const messages *m, flow *o)
     o->n_begun = o->n_done = 0;
     o->first = o->n_open = 0;
     o->head_is_done = o->is_done = false;
-    bool is_eager = o->opposite != NULL && eager_piece(m) > 0 &&
-                    strcmp(m->wire->host[o->peer], m->wire->host[m->wire->rank]) != 0;
-    o->window = is_eager ? FLOW_WINDOW : LONG_WINDOW;
-    o->piece = least(o->n_bytes, is_eager ? eager_piece(m) : m->piece_bytes);
+    o->is_eager = o->opposite != NULL && eager_piece(m) > 0 &&
+                  strcmp(m->wire->host[o->peer], m->wire->host[m->wire->rank]) != 0;
+    o->window = o->is_eager ? FLOW_WINDOW : LONG_WINDOW;
+    o->piece = least(o->n_bytes, o->is_eager ? eager_piece(m) : m->piece_bytes);
 }
 
 drove_status drove__flow_begin_body(messages *m, request *req, flow *o)

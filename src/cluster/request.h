@@ -8,9 +8,9 @@
  *
  * Between two hosts a library asks the receiver before it sends a long message.  If contents travel
  * the other way at the same time, the answer waits behind them in the connection's buffer: then one
- * direction runs after the other, at half of the line's rate.  So flows with an opposite one go in
- * messages that need no answer.  They begin when the header of the opposite flow has arrived: its
- * sender has then posted its receives, and no more than a slice waits in the library's memory.
+ * direction runs after the other, at half of the line's rate.  So there flows with an opposite one
+ * go in messages that need no answer.  They begin when the header of the opposite flow has arrived:
+ * its sender has then posted its receives, and no more than a slice waits in the library's memory.
  *
  * Thread rules: everything here is protected by messages.lock unless a comment says otherwise.
  */
@@ -75,6 +75,7 @@ typedef struct flow {
     char              *spare; /* ADD: [window][piece] */
     size_t             n_bytes, piece, n_begun, n_done;
     bool               head_is_done, is_done;
+    bool               is_eager; /* in messages that need no answer, behind the opposite's header */
     unsigned           window, first, n_open; /* of request[] */
     const struct flow *opposite;              /* same round and peer; NULL: none */
 
