@@ -58,8 +58,8 @@ void drove__alive_end(const void *handle, const char *kind, const char *function
     if (handle == NULL) return;
     pthread_mutex_lock(&lock);
     const bool is_second = find(handle) != NULL;
-    /* A place that is free, or that of the oldest handle whose memory nobody uses; NULL: there is
-     * none, and the handle goes unnoticed. */
+    /* A free place, or the oldest one whose memory nobody uses.  NULL: none, and the handle is not
+     * remembered. */
     ended *place = NULL;
     for (size_t i = 0; i < DROVE_ALIVE_KEPT && !is_second && place == NULL; i++) {
         ended *p = &kept[next];

@@ -192,13 +192,6 @@ static drove_status fill_dense(const source *from, drove_quant *q)
 
 /* ---- sparse ---- */
 
-static void put_index(drove_quant *q, uint64_t at, uint32_t index)
-{
-    if (q->index_bits == 8) ((uint8_t *)q->index)[at] = (uint8_t)index;
-    else if (q->index_bits == 16) ((uint16_t *)q->index)[at] = (uint16_t)index;
-    else ((uint32_t *)q->index)[at] = index;
-}
-
 /* Bridges of one row. */
 static uint64_t count_bridges(const uint32_t *index, size_t n, uint32_t most)
 {
@@ -221,8 +214,8 @@ static uint64_t fill_pairs(drove_quant *q, uint64_t to, const uint32_t *index, c
     uint32_t most = drove__index_most(q->index_bits);
     for (size_t k = 0; k < n; k++, to++) {
         uint32_t gap = index[k] - *place;
-        for (; most > 0 && gap > most; gap -= most) put_index(q, to++, most);
-        put_index(q, to, most > 0 ? gap : index[k]);
+        for (; most > 0 && gap > most; gap -= most) drove__quant_put_index(q, to++, most);
+        drove__quant_put_index(q, to, most > 0 ? gap : index[k]);
         memcpy((char *)q->value + to * size_bytes, value + k * size_bytes, size_bytes);
         *place = index[k];
     }

@@ -68,6 +68,14 @@ static inline uint32_t drove__index_most(unsigned index_bits)
     return index_bits == 8 ? UINT8_MAX : index_bits == 16 ? UINT16_MAX : 0;
 }
 
+/* Writes stored index number `at`. */
+static inline void drove__quant_put_index(drove_quant *q, uint64_t at, uint32_t index)
+{
+    if (q->index_bits == 8) ((uint8_t *)q->index)[at] = (uint8_t)index;
+    else if (q->index_bits == 16) ((uint16_t *)q->index)[at] = (uint16_t)index;
+    else ((uint32_t *)q->index)[at] = index;
+}
+
 /* Iterates over the numbers of a row, without bridges:
  *     walk = drove__quant_walk(q, row);
  *     while (drove__quant_next(q, &walk)) ... walk.place, walk.value ... */

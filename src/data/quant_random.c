@@ -123,13 +123,6 @@ static uint64_t count_bridges(const drove_quant *q, size_t n_stored, uint64_t se
     return n_bridges;
 }
 
-static inline void put_index(drove_quant *q, uint64_t at, uint32_t index)
-{
-    if (q->index_bits == 8) ((uint8_t *)q->index)[at] = (uint8_t)index;
-    else if (q->index_bits == 16) ((uint16_t *)q->index)[at] = (uint16_t)index;
-    else ((uint32_t *)q->index)[at] = index;
-}
-
 /* Indices of one row; bridges have value 0. */
 static void fill_row(drove_quant *q, size_t n_stored, uint64_t seed, size_t row)
 {
@@ -142,11 +135,11 @@ static void fill_row(drove_quant *q, size_t n_stored, uint64_t seed, size_t row)
         if (most > 0) {
             index -= before;
             for (; index > most; index -= most, to++) {
-                put_index(q, to, most);
+                drove__quant_put_index(q, to, most);
                 memset((char *)q->value + to * size_bytes, 0, size_bytes);
             }
         }
-        put_index(q, to, index);
+        drove__quant_put_index(q, to, index);
         before = place;
     }
 }
