@@ -10,12 +10,12 @@ enum { N_WORKERS = 2 };
 
 typedef struct fixture {
     drove_trace_worker trace[N_WORKERS];
-    drove_traffic traffic[N_WORKERS];
+    drove_traffic      traffic[N_WORKERS];
     drove_worker_facts worker[N_WORKERS];
-    drove_group_facts group;
-    drove_timeline busy;
-    drove_layer_facts layer;
-    drove_facts facts;
+    drove_group_facts  group;
+    drove_timeline     busy;
+    drove_layer_facts  layer;
+    drove_facts        facts;
 } fixture;
 
 /* Two workers, 100 steps each of 10 ms, half of it forward.  *state: a fixture. */
