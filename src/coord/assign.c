@@ -112,18 +112,6 @@ void drove__coord_put_back(drove_coord *c, drove_range range)
 
 /* ---- assignments ---- */
 
-static void note_batch(drove_coord_member *m, uint64_t position, uint64_t now_ns, double u)
-{
-    enum { HALF = DROVE_COORD_HISTORY / 2, BLOCK = DROVE_COORD_HISTORY / 4 };
-    if (m->n_history > 0 && m->history[m->n_history - 1].batch == m->batch) return;
-    if (m->n_history == DROVE_COORD_HISTORY) { /* the middle goes, a block at a time */
-        memmove(m->history + HALF, m->history + HALF + BLOCK,
-                (DROVE_COORD_HISTORY - HALF - BLOCK) * sizeof *m->history);
-        m->n_history -= BLOCK;
-    }
-    m->history[m->n_history++] = (drove_batch_change){position, now_ns, m->batch, u};
-}
-
 bool drove__coord_give(drove_coord *c, unsigned worker, uint64_t now_ns, drove_coord_action *out)
 {
     drove_coord_member *m = &c->member[worker];
@@ -134,7 +122,16 @@ bool drove__coord_give(drove_coord *c, unsigned worker, uint64_t now_ns, drove_c
     m->hand[m->n_hand++] = (drove_assignment){++c->last_id, range, now_ns};
     c->n_out++;
     if (c->pace.is_known && m->rate > 0.0) c->pace.in_hand += (double)range.n;
-    note_batch(m, range.first, now_ns, c->u[worker]);
+    if (m->n_history == 0 || m->history[m->n_history - 1].batch != m->batch) {
+        enum { HALF = DROVE_COORD_HISTORY / 2, BLOCK = DROVE_COORD_HISTORY / 4 };
+        if (m->n_history == DROVE_COORD_HISTORY) { /* the middle goes, a block at a time */
+            memmove(m->history + HALF, m->history + HALF + BLOCK,
+                    (DROVE_COORD_HISTORY - HALF - BLOCK) * sizeof *m->history);
+            m->n_history -= BLOCK;
+        }
+        m->history[m->n_history++] =
+            (drove_batch_change){range.first, now_ns, m->batch, c->u[worker]};
+    }
     *out = (drove_coord_action){.verb = DROVE_COORD_EXECUTE,
                                 .worker = worker,
                                 .id = c->last_id,

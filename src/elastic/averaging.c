@@ -178,29 +178,6 @@ static drove_status publish_mean(drove_sync *s, unsigned worker, const drove_ste
     return DROVE_OK;
 }
 
-/* Sets H such that exchanges take at most PACE_SHARE of the time, from means over all workers since
- * the last decision, so that all decide alike.  H is 1 at first. */
-static drove_status pace(drove_sync *s, unsigned worker, uint64_t exchange_ns)
-{
-    averaging_impl *p = s->impl;
-    drove_elastic_worker *me = &p->e.of[worker];
-    me->exchange_ns += exchange_ns;
-    if (++me->n_exchanged < PACE_EXCHANGES) return DROVE_OK;
-    me->agreed[0] = (float)me->compute_ns / (float)me->n_computed;
-    me->agreed[1] = (float)me->exchange_ns / (float)me->n_exchanged;
-    const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
-                              .channel = DROVE_CHANNEL_SMALL,
-                              .in = me->agreed,
-                              .out = me->agreed,
-                              .n = 2};
-    DROVE_TRY(drove__exchange(p->e.transport, worker, &x, &me->met));
-    double ratio = me->agreed[0] > 0.0f ? (double)me->agreed[1] / (double)me->agreed[0] : 1.0;
-    double steps = ceil(ratio * (1.0 - PACE_SHARE) / PACE_SHARE);
-    me->period = steps < 1.0 ? 1 : steps < PACE_MOST ? (uint64_t)steps : PACE_MOST;
-    me->compute_ns = me->n_computed = me->exchange_ns = me->n_exchanged = 0;
-    return DROVE_OK;
-}
-
 /* From me->sum, of all W^i or W^i - c, to the mean. */
 static void become_mean(drove_sync *s, drove_elastic_worker *me, bool differs)
 {
@@ -237,7 +214,23 @@ static drove_status exchange(drove_sync *s, unsigned worker)
     if (p->is_outer) step_outside(s, me, differs);
     else become_mean(s, me, differs);
     if (!p->e.period_is_auto) return DROVE_OK;
-    return pace(s, worker, me->met.wait_ns + me->met.work_ns);
+    /* Sets H such that exchanges take at most PACE_SHARE of the time, from means over all
+     * workers since the last decision, so that all decide alike. H is 1 at first. */
+    me->exchange_ns += (me->met.wait_ns + me->met.work_ns);
+    if (++me->n_exchanged < PACE_EXCHANGES) return DROVE_OK;
+    me->agreed[0] = (float)me->compute_ns / (float)me->n_computed;
+    me->agreed[1] = (float)me->exchange_ns / (float)me->n_exchanged;
+    const drove_exchange x = {.kind = DROVE_ALL_REDUCE,
+                              .channel = DROVE_CHANNEL_SMALL,
+                              .in = me->agreed,
+                              .out = me->agreed,
+                              .n = 2};
+    DROVE_TRY(drove__exchange(p->e.transport, worker, &x, &me->met));
+    double ratio = me->agreed[0] > 0.0f ? (double)me->agreed[1] / (double)me->agreed[0] : 1.0;
+    double steps = ceil(ratio * (1.0 - PACE_SHARE) / PACE_SHARE);
+    me->period = steps < 1.0 ? 1 : steps < PACE_MOST ? (uint64_t)steps : PACE_MOST;
+    me->compute_ns = me->n_computed = me->exchange_ns = me->n_exchanged = 0;
+    return DROVE_OK;
 }
 
 static drove_status publish_local(drove_sync *s, unsigned worker, const drove_step *step,

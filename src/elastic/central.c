@@ -96,25 +96,6 @@ drove_status drove__central_acquire(drove_sync *s, unsigned worker, drove_view *
     return begin(s, worker, alpha, true);
 }
 
-/* The exchange of this step, begun early or not, and the step. */
-static drove_status exchange(drove_sync *s, unsigned worker, const drove_step *step,
-                             uint64_t *staleness)
-{
-    drove_central *v = s->impl;
-    drove_elastic_worker *me = &v->e.of[worker];
-    float alpha = me->down.x.number[0];
-    if (!me->down.is_open) {
-        DROVE_TRY(drove__elastic_alpha(&v->e, s, step->eta, &alpha));
-        DROVE_TRY(begin(s, worker, alpha, false));
-    }
-    DROVE_TRY(drove__transfer_end(&v->e, worker, &me->down));
-    *staleness = me->before - me->known;
-    me->known = me->before + me->since + 1;
-    me->since = 0;
-    drove__elastic_move(&v->e, s, worker, step, *staleness, alpha, NULL);
-    return DROVE_OK;
-}
-
 void drove__central_count(drove_sync *s)
 {
     /* Relaxed: read for display, or behind the lock of parking. */
@@ -128,8 +109,17 @@ drove_status drove__central_publish(drove_sync *s, unsigned worker, const drove_
     drove_elastic_worker *me = &v->e.of[worker];
     uint64_t begin_ns = drove__now_ns(), staleness = 0;
     const bool is_due = drove__elastic_is_due(me);
-    if (is_due) {
-        DROVE_TRY(exchange(s, worker, step, &staleness));
+    if (is_due) { /* the exchange of this step, begun early or not, and the step */
+        float alpha = me->down.x.number[0];
+        if (!me->down.is_open) {
+            DROVE_TRY(drove__elastic_alpha(&v->e, s, step->eta, &alpha));
+            DROVE_TRY(begin(s, worker, alpha, false));
+        }
+        DROVE_TRY(drove__transfer_end(&v->e, worker, &me->down));
+        staleness = me->before - me->known;
+        me->known = me->before + me->since + 1;
+        me->since = 0;
+        drove__elastic_move(&v->e, s, worker, step, staleness, alpha, NULL);
     } else {
         drove__elastic_step(&v->e, s, worker, step, 0);
         me->since++;
@@ -166,11 +156,12 @@ static uint64_t published(const drove_sync *s)
     return atomic_load_explicit(&s->published, memory_order_relaxed);
 }
 
-/* Adds up the steps of all processes since the last parking. */
-static drove_status gather_updates(drove_sync *s)
+drove_status drove__central_parked(drove_sync *s)
 {
     drove_central *v = s->impl;
     drove_transport *t = v->e.transport;
+    if (t->n_processes == 1) return DROVE_OK;
+    /* Adds up the steps of all processes since the last parking. */
     uint64_t mine = published(s) - v->n_parked;
     uint64_t *all = drove__alloc(t->n_processes, sizeof *all);
     if (all == NULL) return drove__sync_no_memory(s);
@@ -179,15 +170,6 @@ static drove_status gather_updates(drove_sync *s)
     drove__free(all);
     DROVE_TRY(status);
     atomic_store_explicit(&s->published, v->n_parked, memory_order_relaxed);
-    return DROVE_OK;
-}
-
-drove_status drove__central_parked(drove_sync *s)
-{
-    drove_central *v = s->impl;
-    drove_transport *t = v->e.transport;
-    if (t->n_processes == 1) return DROVE_OK;
-    DROVE_TRY(gather_updates(s));
     const drove_exchange x = {.kind = DROVE_BROADCAST,
                               .channel = DROVE_CHANNEL_DOWN,
                               .in = v->is_held ? v->centre : NULL,

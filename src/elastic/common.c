@@ -66,28 +66,6 @@ static bool eta_varies(const drove_optim *optim)
     return false;
 }
 
-static drove_status make_worker(drove_elastic *e, drove_sync *s, unsigned worker, unsigned vectors,
-                                const drove_params *start)
-{
-    drove_elastic_worker *me = &e->of[worker];
-    me->period = e->period;
-    me->w = drove__sync_first_vector(s, worker, start->theta);
-    bool is_complete = me->w != NULL;
-    if ((vectors & DROVE_ELASTIC_C) != 0) {
-        me->c = drove__sync_first_vector(s, worker, start->theta);
-        is_complete = is_complete && me->c != NULL;
-    }
-    if ((vectors & DROVE_ELASTIC_SUM) != 0) {
-        me->sum = drove__sync_vector(s, worker);
-        is_complete = is_complete && me->sum != NULL;
-    }
-    if ((vectors & DROVE_ELASTIC_V) != 0) {
-        me->v = drove__sync_vector(s, worker);
-        is_complete = is_complete && me->v != NULL;
-    }
-    return is_complete ? DROVE_OK : drove__sync_no_memory(s);
-}
-
 drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sync_options *opt,
                                  const drove_elastic_kind *kind, const drove_params *start)
 {
@@ -115,7 +93,23 @@ drove_status drove__elastic_init(drove_elastic *e, drove_sync *s, const drove_sy
     if (e->of == NULL || e->progress == NULL) return drove__sync_no_memory(s);
     for (unsigned w = 0; w < s->n_workers; w++) {
         if (!drove__transport_is_here(e->transport, w)) continue;
-        DROVE_TRY(make_worker(e, s, w, kind->vectors, start));
+        drove_elastic_worker *me = &e->of[w];
+        me->period = e->period;
+        me->w = drove__sync_first_vector(s, w, start->theta);
+        bool is_complete = me->w != NULL;
+        if ((kind->vectors & DROVE_ELASTIC_C) != 0) {
+            me->c = drove__sync_first_vector(s, w, start->theta);
+            is_complete = is_complete && me->c != NULL;
+        }
+        if ((kind->vectors & DROVE_ELASTIC_SUM) != 0) {
+            me->sum = drove__sync_vector(s, w);
+            is_complete = is_complete && me->sum != NULL;
+        }
+        if ((kind->vectors & DROVE_ELASTIC_V) != 0) {
+            me->v = drove__sync_vector(s, w);
+            is_complete = is_complete && me->v != NULL;
+        }
+        DROVE_TRY(is_complete ? DROVE_OK : drove__sync_no_memory(s));
         DROVE_TRY(drove__elastic_make_codecs(e, s, w, opt->seed));
     }
     return DROVE_OK;

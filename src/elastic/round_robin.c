@@ -85,8 +85,26 @@ static drove_status await_turn(drove_sync *s, unsigned worker, drove_exchange_in
     return DROVE_OK;
 }
 
-static drove_status give_turn(drove_sync *s, unsigned worker)
+static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 {
+    round_robin *r = s->impl;
+    drove_transport *t = r->v.e.transport;
+    drove_exchange_info turn = {0};
+    /* Finishes the last SEND, which has arrived: otherwise it were not this worker's turn again. */
+    if (r->turn[worker].is_given) {
+        r->turn[worker].is_given = false;
+        DROVE_TRY(t->ops->finish(t, worker, DROVE_CHANNEL_TURN, &turn));
+    }
+    DROVE_TRY(await_turn(s, worker, &turn));
+    DROVE_TRY(drove__central_acquire(s, worker, view));
+    view->wait_ns = turn.wait_ns;
+    return DROVE_OK;
+}
+
+static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
+                            drove_publish_info *info)
+{
+    DROVE_TRY(drove__central_publish(s, worker, step, info));
     round_robin *r = s->impl;
     drove_transport *t = r->v.e.transport;
     bool *is_last = &r->turn[worker].is_last;
@@ -102,33 +120,6 @@ static drove_status give_turn(drove_sync *s, unsigned worker)
     *told = *is_last ? 1.0f : 0.0f;
     r->turn[worker].is_given = true;
     return t->ops->start(t, worker, &x);
-}
-
-/* Finishes the last SEND, which has arrived: otherwise it were not this worker's turn again. */
-static drove_status settle_turn(drove_sync *s, unsigned worker, drove_exchange_info *info)
-{
-    round_robin *r = s->impl;
-    drove_transport *t = r->v.e.transport;
-    if (!r->turn[worker].is_given) return DROVE_OK;
-    r->turn[worker].is_given = false;
-    return t->ops->finish(t, worker, DROVE_CHANNEL_TURN, info);
-}
-
-static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
-{
-    drove_exchange_info turn = {0};
-    DROVE_TRY(settle_turn(s, worker, &turn));
-    DROVE_TRY(await_turn(s, worker, &turn));
-    DROVE_TRY(drove__central_acquire(s, worker, view));
-    view->wait_ns = turn.wait_ns;
-    return DROVE_OK;
-}
-
-static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
-                            drove_publish_info *info)
-{
-    DROVE_TRY(drove__central_publish(s, worker, step, info));
-    return give_turn(s, worker);
 }
 
 static const char *const variants[] = {"easgd", "easgd?overlap=0", NULL};

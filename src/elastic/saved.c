@@ -79,17 +79,6 @@ static drove_status read_floats(const drove_safetensors *st, const char *what, u
     return DROVE_OK;
 }
 
-/* Number of exchanges and residuals of this worker's codecs. */
-static drove_status read_codecs(drove_elastic *e, const drove_sync *s, const drove_safetensors *st,
-                                unsigned worker, uint64_t number)
-{
-    drove_elastic_worker *me = &e->of[worker];
-    DROVE_TRY(read_floats(st, "residual", worker, s->optim->n, me->residual));
-    DROVE_TRY(read_floats(st, "slice", worker, me->n_slice, me->slice));
-    for (size_t i = 0; i < e->n_parts; i++) drove__codec_set_number(me->codec[i], number);
-    return DROVE_OK;
-}
-
 static drove_status read_worker(drove_elastic *e, drove_sync *s, const drove_safetensors *st,
                                 unsigned worker)
 {
@@ -106,7 +95,12 @@ static drove_status read_worker(drove_elastic *e, drove_sync *s, const drove_saf
     me->since = from[1];
     me->known = from[2];
     if (e->period_is_auto && from[3] >= 1 && from[3] <= DROVE_MOST_PERIOD) me->period = from[3];
-    return me->codec != NULL ? read_codecs(e, s, st, worker, from[4]) : DROVE_OK;
+    if (me->codec == NULL) return DROVE_OK;
+    /* Number of exchanges and residuals of this worker's codecs. */
+    DROVE_TRY(read_floats(st, "residual", worker, s->optim->n, me->residual));
+    DROVE_TRY(read_floats(st, "slice", worker, me->n_slice, me->slice));
+    for (size_t i = 0; i < e->n_parts; i++) drove__codec_set_number(me->codec[i], from[4]);
+    return DROVE_OK;
 }
 
 static drove_status read_replicas(drove_elastic *e, drove_sync *s, const drove_safetensors *st)

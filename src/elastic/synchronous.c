@@ -122,28 +122,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return begin_up(p, worker, true);
 }
 
-static drove_status exchange(drove_sync *s, unsigned worker, const drove_step *step)
-{
-    synchronous_impl *p = s->impl;
-    drove_elastic_worker *me = &p->e.of[worker];
-    float alpha, eta = step->eta;
-
-    /* Finishes the exchange: c in every me->c, S in me->sum at workers that keep c. */
-    if (p->is_one) {
-        if (!me->down.is_open) DROVE_TRY(begin_down(p, worker, false));
-        DROVE_TRY(drove__transfer_end(&p->e, worker, &me->down));
-    }
-    if (!me->up.is_open) DROVE_TRY(begin_up(p, worker, false));
-    DROVE_TRY(drove__transfer_end(&p->e, worker, &me->up));
-
-    if (p->e.rho > 0.0f) DROVE_TRY(drove__elastic_agree(&p->e, s, worker, &eta));
-    DROVE_TRY(drove__elastic_alpha(&p->e, s, eta, &alpha));
-    bool keeps_centre = !p->is_one || worker == 0;
-    drove__elastic_move(&p->e, s, worker, step, 0, alpha, keeps_centre ? me->sum : NULL);
-    me->since = 0;
-    return DROVE_OK;
-}
-
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
@@ -151,7 +129,21 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     drove_elastic_worker *me = &p->e.of[worker];
     uint64_t begin_ns = drove__now_ns();
     if (drove__elastic_is_due(me)) {
-        DROVE_TRY(exchange(s, worker, step));
+        float alpha, eta = step->eta;
+
+        /* Finishes the exchange: c in every me->c, S in me->sum at workers that keep c. */
+        if (p->is_one) {
+            if (!me->down.is_open) DROVE_TRY(begin_down(p, worker, false));
+            DROVE_TRY(drove__transfer_end(&p->e, worker, &me->down));
+        }
+        if (!me->up.is_open) DROVE_TRY(begin_up(p, worker, false));
+        DROVE_TRY(drove__transfer_end(&p->e, worker, &me->up));
+
+        if (p->e.rho > 0.0f) DROVE_TRY(drove__elastic_agree(&p->e, s, worker, &eta));
+        DROVE_TRY(drove__elastic_alpha(&p->e, s, eta, &alpha));
+        bool keeps_centre = !p->is_one || worker == 0;
+        drove__elastic_move(&p->e, s, worker, step, 0, alpha, keeps_centre ? me->sum : NULL);
+        me->since = 0;
     } else {
         drove__elastic_step(&p->e, s, worker, step, 0);
         me->since++;

@@ -63,15 +63,6 @@ static drove_status exchange(typed_impl *p, unsigned worker, drove_publish_info 
     return DROVE_OK;
 }
 
-/* Updates are rounds where all workers meet, else steps of single workers. */
-static void count(drove_sync *s, unsigned worker, uint64_t n_steps)
-{
-    const typed_impl *p = s->impl;
-    if (s->batches_per_update > 1 && worker != elastic_of(p)->transport->first_worker) return;
-    /* Relaxed: read for display, and, when the workers are parked, behind the parking's lock. */
-    atomic_fetch_add_explicit(&s->published, n_steps, memory_order_relaxed);
-}
-
 /* Due is decided by calls, of which all workers make the same number. */
 static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
                               drove_publish_info *info)
@@ -83,7 +74,10 @@ static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
     me->since += n_steps;
     me->since_call++;
     if (me->since_call * me->most_each >= p->period) DROVE_TRY(exchange(p, worker, info));
-    count(s, worker, n_steps);
+    /* Updates are rounds where all workers meet, else steps of single workers.  Relaxed: read for
+     * display, and, when the workers are parked, behind the parking's lock. */
+    if (s->batches_per_update <= 1 || worker == elastic_of(p)->transport->first_worker)
+        atomic_fetch_add_explicit(&s->published, n_steps, memory_order_relaxed);
     info->updated = s->batches_per_update == 1 || worker == 0;
     return DROVE_OK;
 }

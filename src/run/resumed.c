@@ -41,30 +41,24 @@ static void offer_schedule(const drove_config *config, double end, char *into, s
     else snprintf(into, size, "--schedule %.*s:%g", (int)n_name, schedule, end);
 }
 
-/* Which condition of --until holds. */
-static void describe_end(const drove_until *u, const drove_workers *workers,
-                         const drove_state *state, char *into, size_t size)
-{
-    const drove_standing *st = &state->standing;
-    if (state->outcome == DROVE_REACHED) snprintf(into, size, "the target is reached");
-    else if (epochs_done(workers) >= u->epochs)
-        snprintf(into, size, "%.4g epochs are done", epochs_done(workers));
-    else if (atomic_load(&workers->loop->sync->published) >= u->updates)
-        snprintf(into, size, "%llu updates are done",
-                 (unsigned long long)atomic_load(&workers->loop->sync->published));
-    else if (u->patience > 0 && st->since_best >= u->patience)
-        snprintf(into, size, "%llu evaluations brought no better loss",
-                 (unsigned long long)st->since_best);
-    else snprintf(into, size, "%.3g s of training are done", (double)st->train_ns * 1e-9);
-}
-
 void drove__run_say_nothing_to_do(const drove_config *config, const drove_workers *workers,
                                   const drove_state *state, const drove_callbacks *cb)
 {
     char until[DROVE_TEXT_SIZE], end[64], schedule[DROVE_TEXT_SIZE + 32] = "";
     double next = fmax(ceil(2.0 * epochs_done(workers)), 1.0);
     if (state->outcome == DROVE_CRASHED || state->outcome == DROVE_INTERRUPTED) return;
-    describe_end(&config->length.until, workers, state, end, sizeof end);
+    /* Which condition of --until holds. */
+    const drove_standing *st = &state->standing;
+    if (state->outcome == DROVE_REACHED) snprintf(end, sizeof end, "the target is reached");
+    else if (epochs_done(workers) >= config->length.until.epochs)
+        snprintf(end, sizeof end, "%.4g epochs are done", epochs_done(workers));
+    else if (atomic_load(&workers->loop->sync->published) >= config->length.until.updates)
+        snprintf(end, sizeof end, "%llu updates are done",
+                 (unsigned long long)atomic_load(&workers->loop->sync->published));
+    else if (config->length.until.patience > 0 && st->since_best >= config->length.until.patience)
+        snprintf(end, sizeof end, "%llu evaluations brought no better loss",
+                 (unsigned long long)st->since_best);
+    else snprintf(end, sizeof end, "%.3g s of training are done", (double)st->train_ns * 1e-9);
     if (has_no_steps(workers, next)) offer_schedule(config, next, schedule, sizeof schedule);
     drove__run_say(cb,
                    "--resume: nothing to do: %s (--until %s); to train on: --until epochs=%g%s%s",

@@ -75,23 +75,18 @@ static drove_status find_kind(const char *name, drove_backoff_kind *kind)
                        near != NULL ? "?" : "");
 }
 
-static drove_status parse(const drove_spec *spec, drove_backoff *b)
-{
-    DROVE_TRY(find_kind(spec->name, &b->kind));
-    DROVE_TRY(drove__spec_read(spec, drove__backoffs[b->kind].keys, b));
-    if (b->first_us > b->max_us)
-        return drove__fail(DROVE_E_ARG,
-                           "back-off %s: expected first_us up to max_us = %g, found %g", spec->name,
-                           b->max_us, b->first_us);
-    return DROVE_OK;
-}
-
 drove_status drove__backoff_init(drove_backoff *b, const char *spec, uint64_t seed, unsigned worker)
 {
     drove_backoff made = {.kind = DROVE_BACKOFF_NONE};
     drove_spec parsed;
     DROVE_TRY(drove__spec_parse(spec, &parsed));
-    drove_status status = parse(&parsed, &made);
+    drove_status status = find_kind(parsed.name, &made.kind);
+    if (status == DROVE_OK)
+        status = drove__spec_read(&parsed, drove__backoffs[made.kind].keys, &made);
+    if (status == DROVE_OK && made.first_us > made.max_us)
+        status =
+            drove__fail(DROVE_E_ARG, "back-off %s: expected first_us up to max_us = %g, found %g",
+                        parsed.name, made.max_us, made.first_us);
     drove__spec_fini(&parsed);
     DROVE_TRY(status);
     drove__rng_seed(&made.rng, seed, DROVE_RNG_BACKOFF, worker);

@@ -109,18 +109,6 @@ static void fini(drove_sync *s)
     free_serial(s);
 }
 
-static drove_status make_copies(drove_sync *s, bool is_typed)
-{
-    struct drove_serial *p = s->serial;
-    if ((s->needs & DROVE_SYNC_SPREAD) != 0 || is_typed) return DROVE_OK;
-    for (unsigned w = 0; w < s->n_workers; w++) {
-        if (s->worker[w].copy != NULL) continue;
-        p->copy[w] = drove__sync_vector(s, w);
-        if (p->copy[w] == NULL) return drove__sync_no_memory(s);
-    }
-    return DROVE_OK;
-}
-
 drove_status drove__sync_serialise(drove_sync *s, bool is_typed)
 {
     struct drove_serial *p = drove__alloc(1, sizeof *p);
@@ -134,7 +122,14 @@ drove_status drove__sync_serialise(drove_sync *s, bool is_typed)
     p->inner = s->ops;
     p->inner_live = s->live;
     p->copy = drove__alloc(s->n_workers, sizeof *p->copy);
-    status = p->copy != NULL ? make_copies(s, is_typed) : drove__sync_no_memory(s);
+    bool is_complete = p->copy != NULL;
+    const bool needs_copies = (s->needs & DROVE_SYNC_SPREAD) == 0 && !is_typed;
+    for (unsigned w = 0; is_complete && needs_copies && w < s->n_workers; w++) {
+        if (s->worker[w].copy != NULL) continue;
+        p->copy[w] = drove__sync_vector(s, w);
+        is_complete = p->copy[w] != NULL;
+    }
+    if (!is_complete) status = drove__sync_no_memory(s);
     if (status != DROVE_OK) {
         free_serial(s);
         return status;

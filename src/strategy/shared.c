@@ -56,16 +56,6 @@ static void store_covered(const stepping *a, size_t offset, size_t length, const
     }
 }
 
-/* The lines that the piece needs alone, of theta and every shared state. */
-static double take_covered(const stepping *a, size_t offset, size_t length)
-{
-    double taken_ns = 0.0;
-    for (size_t base = 0; base < a->s->n_vector; base += a->s->optim->n)
-        taken_ns += drove__optim_take(a->vector + base, offset, length, a->step->span,
-                                      a->step->n_spans, true);
-    return taken_ns;
-}
-
 static void apply_virtually(const stepping *a, size_t offset, size_t length)
 {
     const drove_optim *optim = a->s->optim;
@@ -78,7 +68,12 @@ static void apply_virtually(const stepping *a, size_t offset, size_t length)
         if (n_touched > 0) {
             drove__optim_apply_at_once(optim, a->step, a->staleness, a->t, offset, n, a->vector,
                                        loaded);
-            double left_ns = drove__spend_loads(n_touched * n_states, take_covered(a, offset, n));
+            /* The lines that the piece needs alone, of theta and every shared state. */
+            double taken_ns = 0.0;
+            for (size_t base = 0; base < a->s->n_vector; base += optim->n)
+                taken_ns += drove__optim_take(a->vector + base, offset, n, a->step->span,
+                                              a->step->n_spans, true);
+            double left_ns = drove__spend_loads(n_touched * n_states, taken_ns);
             store_covered(a, offset, n, loaded);
             drove__spend_stores(left_ns);
         }

@@ -102,17 +102,6 @@ static void expect(drove_stream *s, reading *r, uint64_t n)
     }
 }
 
-static drove_status read_blocks(drove_stream *s, reading *r, uint64_t seek, drove_place_in *to)
-{
-    const drove_blocks *b = s->blocks;
-    for (uint64_t i = 0; i < r->n_blocks && !is_unwanted(s, seek); i++) {
-        expect(s, r, i + b->n_ahead);
-        size_t block = (size_t)drove__windows_block(&s->windows, &r->order, r->window, i);
-        DROVE_TRY(drove__blocks_read(b, block, s->data->storage, to));
-    }
-    return DROVE_OK;
-}
-
 /* Without the lock: nobody reads a half whose window is not there. */
 static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek, double *bytes)
 {
@@ -124,7 +113,12 @@ static drove_status read_window(drove_stream *s, uint64_t window, uint64_t seek,
     const size_t first = to.row;
     reading r = {.window = window, .n_blocks = drove__windows_blocks(w, window), .expected = to};
     drove__windows_permute(w, window, &r.order);
-    drove_status status = read_blocks(s, &r, seek, &to);
+    drove_status status = DROVE_OK;
+    for (uint64_t i = 0; i < r.n_blocks && status == DROVE_OK && !is_unwanted(s, seek); i++) {
+        expect(s, &r, i + s->blocks->n_ahead);
+        size_t block = (size_t)drove__windows_block(w, &r.order, window, i);
+        status = drove__blocks_read(s->blocks, block, s->data->storage, &to);
+    }
     drove__blocks_forget(s->blocks);
     DROVE_TRY(status);
     scale_targets(s, first, to.row - first);

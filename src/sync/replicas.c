@@ -244,15 +244,10 @@ static bool is_due(replica *r)
 static bool take_centre(replicas_impl *p, unsigned worker)
 {
     unsigned free = 0;
-    /* Acquire: what the last holder wrote; pairs with give_centre. */
+    /* Acquire: what the last holder wrote; pairs with the release at the end of meet_if_due. */
     return atomic_load_explicit(&p->taken, memory_order_relaxed) == 0 &&
            atomic_compare_exchange_strong_explicit(&p->taken, &free, worker + 1,
                                                    memory_order_acquire, memory_order_relaxed);
-}
-
-static void give_centre(replicas_impl *p)
-{
-    atomic_store_explicit(&p->taken, 0, memory_order_release); /* pairs with take_centre */
 }
 
 static void meet_if_due(drove_sync *s, unsigned worker, drove_publish_info *info)
@@ -271,7 +266,7 @@ static void meet_if_due(drove_sync *s, unsigned worker, drove_publish_info *info
         me->order = p->n_meetings;
         meet(s, r);
     }
-    give_centre(p);
+    atomic_store_explicit(&p->taken, 0, memory_order_release); /* pairs with take_centre */
 }
 
 /* ---- steps ---- */

@@ -130,15 +130,6 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
     return DROVE_OK;
 }
 
-/* Caller holds the mutex. */
-static void advance(drove_sync *s, unsigned worker)
-{
-    ssp_impl *p = s->impl;
-    uint64_t before = smallest_clock(s);
-    p->clock[worker]++;
-    if (smallest_clock(s) != before) wake_all(p);
-}
-
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
@@ -152,7 +143,9 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
         drove__optim_apply(s->optim, step, staleness, published + 1, 0, s->optim->n, p->vector,
                            p->vector);
         atomic_store_explicit(&s->published, published + 1, memory_order_relaxed);
-        advance(s, worker);
+        uint64_t before = smallest_clock(s);
+        p->clock[worker]++;
+        if (smallest_clock(s) != before) wake_all(p);
     }
     drove__unlock(&p->mutex);
     if (stop) return stopped(s);

@@ -68,15 +68,6 @@ static drove_status make_result(const drove_config *config, const drove_output *
     return drove__output_timeline(config, facts);
 }
 
-/* The model that model.safetensors would have, in memory. */
-static drove_status keep_model(const drove_problem *problem, const drove_workers *workers,
-                               drove_state *state, drove_result *result)
-{
-    DROVE_TRY(drove__memfile_create(NULL, 0, false, &result->model));
-    drove__model_name(result->model, result->model_name);
-    return drove__output_model(problem, workers, state, result->model_name);
-}
-
 static drove_status check_file(const drove_config *config, const char *flag, const char *path)
 {
     const drove_config_problem *p = &config->problem;
@@ -275,8 +266,16 @@ drove_status drove_run_train(drove_run *run, drove_result **out)
     drove__facts_final_fini(&facts);
     /* Over ranks, rank 0 alone has the parameters. */
     if (status == DROVE_OK && run->output.keeps_model && run->state.outcome != DROVE_CRASHED &&
-        run->workers.ranks.rank == 0)
-        status = keep_model(&run->problem, &run->workers, &run->state, *out);
+        run->workers.ranks.rank == 0) {
+        /* The model that model.safetensors would have, in memory. */
+        drove_result *result = *out;
+        status = drove__memfile_create(NULL, 0, false, &result->model);
+        if (status == DROVE_OK) {
+            drove__model_name(result->model, result->model_name);
+            status =
+                drove__output_model(&run->problem, &run->workers, &run->state, result->model_name);
+        }
+    }
     if (status == DROVE_OK) status = drove__run_record_status(&run->state);
     if (status != DROVE_OK && *out != NULL) { /* all else is done and written */
         drove_result_destroy(*out);

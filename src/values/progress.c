@@ -32,20 +32,6 @@ double drove__run_most_seconds(const drove_until *until, const drove_workers *wo
     return workers->repeating != NULL ? INFINITY : until->seconds;
 }
 
-static double budget_fraction(const drove_until *until, const drove_workers *workers, double epochs,
-                              uint64_t updates, double train_s)
-{
-    const double most_s = drove__run_most_seconds(until, workers);
-    double fraction = NAN;
-    if (isfinite(until->epochs)) fraction = fmax(epochs / until->epochs, 0.0);
-    if (isfinite(most_s)) fraction = fmax(train_s / most_s, isnan(fraction) ? 0.0 : fraction);
-    if (until->updates != UINT64_MAX) {
-        double part = (double)updates / (double)until->updates;
-        fraction = fmax(part, isnan(fraction) ? 0.0 : fraction);
-    }
-    return fmin(fraction, 1.0);
-}
-
 void drove__run_progress(const drove_until *until, const drove_workers *workers, drove_state *state,
                          uint64_t train_ns, drove_progress *out)
 {
@@ -73,7 +59,15 @@ void drove__run_progress(const drove_until *until, const drove_workers *workers,
         .validation_loss = st->validation_loss,
         .validation_accuracy = st->validation_accuracy,
     };
-    out->fraction = budget_fraction(until, workers, epochs, out->updates, train_s);
+    const double most_s = drove__run_most_seconds(until, workers);
+    double fraction = NAN;
+    if (isfinite(until->epochs)) fraction = fmax(epochs / until->epochs, 0.0);
+    if (isfinite(most_s)) fraction = fmax(train_s / most_s, isnan(fraction) ? 0.0 : fraction);
+    if (until->updates != UINT64_MAX) {
+        double part = (double)out->updates / (double)until->updates;
+        fraction = fmax(part, isnan(fraction) ? 0.0 : fraction);
+    }
+    out->fraction = fmin(fraction, 1.0);
     out->eta_s = out->fraction > 0.0 ? train_s * (1.0 - out->fraction) / out->fraction : NAN;
 }
 

@@ -20,14 +20,6 @@ static bool is_interrupted(const drove_state *state)
     return drove__run_interrupts() != state->interrupt.before;
 }
 
-/* A death is told.  Launchers that end the job for it, with a status of their own for that, do so
- * by SIGTERM and then SIGKILL: they are given the time.  srun may leave that to the ranks. */
-static void wait_for_launcher(const drove_state *state)
-{
-    const struct timespec moment = {.tv_nsec = 20000000};
-    for (unsigned i = 0; i < (is_interrupted(state) ? 100 : 50); i++) nanosleep(&moment, NULL);
-}
-
 /* How to go on after a failure that ends the run, wherever in it. */
 drove_status drove__ranks_lost(const char *out, const drove_workers *workers,
                                const drove_state *state, drove_status status)
@@ -43,7 +35,10 @@ drove_status drove__ranks_lost(const char *out, const drove_workers *workers,
     for (unsigned i = 0; i < n_moments && !is_interrupted(state) && text[0] != '\0'; i++)
         nanosleep(&moment, NULL);
     if (text[0] == '\0' || drove__ranks_witness_told(workers)) {
-        wait_for_launcher(state);
+        /* A death is told. Launchers that end the job for it, with a status of their own for
+         * that, do so by SIGTERM and then SIGKILL: they are given the time. srun may leave that
+         * to the ranks. */
+        for (unsigned i = 0; i < (is_interrupted(state) ? 100 : 50); i++) nanosleep(&moment, NULL);
         return drove__fail(status, "%s", "");
     }
     if (rank != 0 && is_interrupted(state))

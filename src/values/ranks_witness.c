@@ -117,15 +117,6 @@ static unsigned next_first(const card *all, unsigned n, unsigned rank)
     return i;
 }
 
-static bool is_alone(const card *all, unsigned n, unsigned rank)
-{
-    const drove_witness_card *w = &all[rank].witness;
-    unsigned n_there = 0;
-    for (unsigned i = 0; i < n; i++)
-        n_there += all[i].witness.token != 0 && all[i].witness.machine == w->machine;
-    return w->token == 0 || n_there == 1;
-}
-
 /* The first rank of the next machine has ended.  Ranks beside it tell, if they live; and where a
  * launcher kills all, word of what came before them is on its way. */
 static void far_died(void *context)
@@ -150,7 +141,11 @@ static void begin_lifeline(drove_ranks_witness *r, const card *all, unsigned ran
         r->lifeline = NULL;
         return;
     }
-    r->next_is_alone = is_alone(all, r->n, r->next);
+    const drove_witness_card *w = &all[r->next].witness;
+    unsigned n_there = 0;
+    for (unsigned i = 0; i < r->n; i++)
+        n_there += all[i].witness.token != 0 && all[i].witness.machine == w->machine;
+    r->next_is_alone = w->token == 0 || n_there == 1;
     r->next_process = all[r->next].witness.process;
     drove__lifeline_begin(r->lifeline, &all[r->next].lifeline, far_died, r);
 }
