@@ -157,23 +157,6 @@ static void on_signal(int number, siginfo_t *info, void *context)
     errno = error;
 }
 
-static void install_handlers(void)
-{
-    for (size_t i = 0; i < N_SIGNALS; i++) {
-        struct sigaction action, now;
-        if (is_installed[i] || sigaction(signals[i], NULL, &now) != 0) continue;
-        bool is_default = !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
-        bool is_ignored = !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_IGN;
-        if (is_ignored || (!is_default && i >= N_ALWAYS)) continue;
-        memset(&action, 0, sizeof action);
-        action.sa_sigaction = on_signal;
-        action.sa_flags = SA_SIGINFO | SA_ONSTACK | (now.sa_flags & SA_RESTART);
-        sigfillset(&action.sa_mask);
-        previous[i] = now;
-        is_installed[i] = sigaction(signals[i], &action, NULL) == 0;
-    }
-}
-
 /* If another handler was installed after ours, both stay. */
 static void remove_handlers(void)
 {
@@ -274,7 +257,19 @@ static drove_status save_and_switch(const char *folder, const int *pu, size_t n_
         while (k < held.n_saved && held.saved[k].pu != pu[i]) k++;
         if (k == held.n_saved) DROVE_TRY(save(folder, pu[i]));
     }
-    install_handlers();
+    for (size_t i = 0; i < N_SIGNALS; i++) {
+        struct sigaction action, now;
+        if (is_installed[i] || sigaction(signals[i], NULL, &now) != 0) continue;
+        bool is_default = !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
+        bool is_ignored = !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_IGN;
+        if (is_ignored || (!is_default && i >= N_ALWAYS)) continue;
+        memset(&action, 0, sizeof action);
+        action.sa_sigaction = on_signal;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | (now.sa_flags & SA_RESTART);
+        sigfillset(&action.sa_mask);
+        previous[i] = now;
+        is_installed[i] = sigaction(signals[i], &action, NULL) == 0;
+    }
     for (size_t i = first; i < held.n_saved; i++) {
         bool is_changed;
         drove_status status = switch_off(folder, &held.saved[i], &is_changed);

@@ -251,24 +251,6 @@ static bool read_count(const json_t *value, size_t *out)
     return true;
 }
 
-static drove_status read_shape(const loading *l, const json_t *shape, drove_tensor *t)
-{
-    if (!json_is_array(shape)) return fail_tensor(l, t->name, "expected an array as shape");
-    size_t rank = json_array_size(shape);
-    if (rank > DROVE_TENSOR_MAX_RANK) {
-        return drove__fail(DROVE_E_DATA,
-                           "%s: tensor \"%s\": expected at most %d dimensions, found %zu", l->path,
-                           t->name, DROVE_TENSOR_MAX_RANK, rank);
-    }
-    t->rank = (unsigned)rank;
-    for (size_t i = 0; i < rank; i++) {
-        if (!read_count(json_array_get(shape, i), &t->shape[i])) {
-            return fail_tensor(l, t->name, "expected whole numbers in its shape");
-        }
-    }
-    return DROVE_OK;
-}
-
 /* Parses one entry of the header into st.tensor[i], begin[i], end[i], and checks it against itself
  * and the file. */
 static drove_status read_description(loading *l, const char *name, const json_t *description,
@@ -292,7 +274,20 @@ static drove_status read_description(loading *l, const char *name, const json_t 
                            "I64, U32, I32, U16, I16, U8 or I8, found \"%.16s\"",
                            l->path, t->name, type != NULL ? type : "no text");
     t->type = (drove_tensor_type)row;
-    DROVE_TRY(read_shape(l, json_object_get(description, "shape"), t));
+    const json_t *shape = json_object_get(description, "shape");
+    if (!json_is_array(shape)) return fail_tensor(l, t->name, "expected an array as shape");
+    size_t rank = json_array_size(shape);
+    if (rank > DROVE_TENSOR_MAX_RANK) {
+        return drove__fail(DROVE_E_DATA,
+                           "%s: tensor \"%s\": expected at most %d dimensions, found %zu", l->path,
+                           t->name, DROVE_TENSOR_MAX_RANK, rank);
+    }
+    t->rank = (unsigned)rank;
+    for (size_t k = 0; k < rank; k++) {
+        if (!read_count(json_array_get(shape, k), &t->shape[k])) {
+            return fail_tensor(l, t->name, "expected whole numbers in its shape");
+        }
+    }
     const json_t *offsets = json_object_get(description, "data_offsets");
     if (json_array_size(offsets) != 2 || !read_count(json_array_get(offsets, 0), &l->begin[i]) ||
         !read_count(json_array_get(offsets, 1), &l->end[i]) || l->begin[i] > l->end[i]) {

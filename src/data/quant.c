@@ -90,9 +90,16 @@ static int32_t largest_bits(const float *x, size_t n, int32_t largest)
     return largest;
 }
 
-/* Largest magnitude over the view; infinite or NaN if scaling overflows. */
-static float find_largest(const source *from)
+static drove_status choose_scale(const source *from, const drove_quant_options *opt, drove_quant *q)
 {
+    bool is_float = opt->number == DROVE_F32;
+    float most = (float)drove__number_most(opt->number);
+    if (is_float && opt->scale != 0 && opt->scale != 1)
+        return drove__fail(DROVE_E_ARG, "scale of floats: expected 1, found %g",
+                           (double)opt->scale);
+    q->scale = is_float ? 1.0f : opt->scale;
+    if (is_float && from->data->factor == NULL) return DROVE_OK; /* finite: checked by reader */
+    /* Largest magnitude over the view; infinite or NaN if scaling overflows. */
     float chunk[CHUNK], largest;
     int32_t bits = 0;
     for (size_t i = 0; i < from->data->n_rows; i++) {
@@ -103,19 +110,6 @@ static float find_largest(const source *from)
         }
     }
     memcpy(&largest, &bits, sizeof largest);
-    return largest;
-}
-
-static drove_status choose_scale(const source *from, const drove_quant_options *opt, drove_quant *q)
-{
-    bool is_float = opt->number == DROVE_F32;
-    float most = (float)drove__number_most(opt->number);
-    if (is_float && opt->scale != 0 && opt->scale != 1)
-        return drove__fail(DROVE_E_ARG, "scale of floats: expected 1, found %g",
-                           (double)opt->scale);
-    q->scale = is_float ? 1.0f : opt->scale;
-    if (is_float && from->data->factor == NULL) return DROVE_OK; /* finite: checked by reader */
-    float largest = find_largest(from);
     if (!isfinite(largest)) {
         return drove__fail(DROVE_E_DATA,
                            "quantisation: the scaled data have a value that is no finite float; "

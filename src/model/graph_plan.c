@@ -139,17 +139,6 @@ static drove_status resolve(drove_graph_plan *p, const entry *table)
     return DROVE_OK;
 }
 
-static drove_status name_everything(drove_graph_plan *p)
-{
-    entry *table = calloc(p->n + 1, sizeof *table);
-    if (table == NULL) return drove__fail_nomem("names of layers", (p->n + 1) * sizeof *table);
-    drove_status status = check_names(p, table);
-    if (status == DROVE_OK) status = list_blobs(p, table);
-    if (status == DROVE_OK) status = resolve(p, table);
-    free(table);
-    return status;
-}
-
 /* ---- order ---- */
 
 /* path[n_path] ends with a node that reads the node `again` of the path. */
@@ -256,7 +245,13 @@ drove_status drove__graph_plan_make(const drove_graph *graph, drove_graph_plan *
         out->into[i] = (uint32_t)i;
         out->act[i] = out->graph->node[i].act;
     }
-    DROVE_TRY(name_everything(out));
+    entry *table = calloc(out->n + 1, sizeof *table);
+    if (table == NULL) return drove__fail_nomem("names of layers", (out->n + 1) * sizeof *table);
+    drove_status status = check_names(out, table);
+    if (status == DROVE_OK) status = list_blobs(out, table);
+    if (status == DROVE_OK) status = resolve(out, table);
+    free(table);
+    DROVE_TRY(status);
     DROVE_TRY(sort_nodes(out));
     DROVE_TRY(find_heads(out));
 

@@ -212,25 +212,6 @@ typedef struct layer_text { /* a layer being read: its type may come last */
 static const char *const layer_words[] = {"name", "type", "inputs", "output", "activation"};
 enum { N_LAYER_WORDS = sizeof layer_words / sizeof layer_words[0] };
 
-/* One name, or a list of them. */
-static drove_status read_inputs(const reader *r, drove_yaml_item *item, drove_node *node)
-{
-    DROVE_TRY(drove__yaml_next(r->yaml, item));
-    if (item->kind == DROVE_YAML_VALUE) {
-        node->n_bottoms = 1;
-        return take_name(r, item, node->bottom[0]);
-    }
-    if (item->kind != DROVE_YAML_LIST)
-        return drove__yaml_unexpected(r->yaml, item, "a name, or a list of names");
-    for (node->n_bottoms = 0;; node->n_bottoms++) {
-        DROVE_TRY(drove__yaml_next(r->yaml, item));
-        if (item->kind == DROVE_YAML_LIST_END && node->n_bottoms > 0) return DROVE_OK;
-        if (item->kind != DROVE_YAML_VALUE || node->n_bottoms == DROVE_LAYER_MOST_BOTTOMS)
-            return drove__yaml_unexpected(r->yaml, item, "a list of 1 to 32 names");
-        DROVE_TRY(take_name(r, item, node->bottom[node->n_bottoms]));
-    }
-}
-
 static drove_status read_layer_value(const reader *r, const char *key, drove_yaml_item *item,
                                      layer_text *t)
 {
@@ -238,7 +219,21 @@ static drove_status read_layer_value(const reader *r, const char *key, drove_yam
     if (strcmp(key, "output") == 0) return read_name(r, key, item, t->node.top);
     if (strcmp(key, "inputs") == 0) {
         t->has_inputs = true;
-        return read_inputs(r, item, &t->node);
+        /* One name, or a list of them. */
+        DROVE_TRY(drove__yaml_next(r->yaml, item));
+        if (item->kind == DROVE_YAML_VALUE) {
+            t->node.n_bottoms = 1;
+            return take_name(r, item, t->node.bottom[0]);
+        }
+        if (item->kind != DROVE_YAML_LIST)
+            return drove__yaml_unexpected(r->yaml, item, "a name, or a list of names");
+        for (t->node.n_bottoms = 0;; t->node.n_bottoms++) {
+            DROVE_TRY(drove__yaml_next(r->yaml, item));
+            if (item->kind == DROVE_YAML_LIST_END && t->node.n_bottoms > 0) return DROVE_OK;
+            if (item->kind != DROVE_YAML_VALUE || t->node.n_bottoms == DROVE_LAYER_MOST_BOTTOMS)
+                return drove__yaml_unexpected(r->yaml, item, "a list of 1 to 32 names");
+            DROVE_TRY(take_name(r, item, t->node.bottom[t->node.n_bottoms]));
+        }
     }
     if (strcmp(key, "type") == 0 || strcmp(key, "activation") == 0) {
         DROVE_TRY(read_value(r, key, item));

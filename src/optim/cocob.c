@@ -35,22 +35,6 @@ static float bet_of(const float state[N_STATE], float alpha)
     return state[SUM] / scale * (1.0f + state[REWARD] / largest);
 }
 
-/* One chunk in private memory. */
-static void bet(float alpha, size_t n, float *theta, float s[N_STATE][CHUNK], const float *g,
-                float eta)
-{
-    for (size_t i = 0; i < n; i++) {
-        float now[N_STATE] = {s[0][i], s[1][i], s[2][i], s[3][i]};
-        float h = -g[i], before = bet_of(now, alpha);
-        now[LARGEST] = fmaxf(now[LARGEST], fabsf(h));
-        now[SUM_OF_SIZES] += fabsf(h);
-        now[REWARD] = fmaxf(now[REWARD] + before * h, 0.0f);
-        now[SUM] += h;
-        theta[i] += eta * (bet_of(now, alpha) - before);
-        for (unsigned k = 0; k < N_STATE; k++) s[k][i] = now[k];
-    }
-}
-
 static void apply(const drove_rule *rule, const drovek_table *k, const drovek_update *u, float eta,
                   uint64_t t)
 {
@@ -61,7 +45,16 @@ static void apply(const drove_rule *rule, const drovek_table *k, const drovek_up
         k->copy_f32(gradient, u->g + at, length); /* out may be g */
         k->copy_f32(theta, u->in + at, length);
         for (unsigned i = 0; i < N_STATE; i++) k->copy_f32(s[i], u->state_in[i] + at, length);
-        bet(rule->mu, length, theta, s, gradient, eta);
+        for (size_t i = 0; i < length; i++) {
+            float now[N_STATE] = {s[0][i], s[1][i], s[2][i], s[3][i]};
+            float h = -gradient[i], before = bet_of(now, rule->mu);
+            now[LARGEST] = fmaxf(now[LARGEST], fabsf(h));
+            now[SUM_OF_SIZES] += fabsf(h);
+            now[REWARD] = fmaxf(now[REWARD] + before * h, 0.0f);
+            now[SUM] += h;
+            theta[i] += eta * (bet_of(now, rule->mu) - before);
+            for (unsigned j = 0; j < N_STATE; j++) s[j][i] = now[j];
+        }
         k->copy_f32(u->out + at, theta, length);
         for (unsigned i = 0; i < N_STATE; i++) k->copy_f32(u->state_out[i] + at, s[i], length);
     }

@@ -120,19 +120,6 @@ static double mean_factor(const double *p, const double *alpha, size_t n, double
     return sum;
 }
 
-/* alpha[n] -> factors with mean 1 under p[n].  cap > 1, so a scale exists. */
-static void scale_to_mean_one(const double *p, double *alpha, size_t n, double cap)
-{
-    double low = 0.0, high = 1.0;
-    while (mean_factor(p, alpha, n, high, cap) < 1.0 && high < DBL_MAX / 2) high *= 2.0;
-    for (int i = 0; i < 200; i++) {
-        double middle = 0.5 * (low + high);
-        if (mean_factor(p, alpha, n, middle, cap) < 1.0) low = middle;
-        else high = middle;
-    }
-    for (size_t i = 0; i < n; i++) alpha[i] = fmin(cap, high * alpha[i]);
-}
-
 /* Number of entries until P is negligible; a larger tau gets the last factor. */
 static size_t table_length(const drove_tau *tau)
 {
@@ -187,7 +174,15 @@ static drove_status init_mindthestep(drove_schedule *schedule)
     } else {
         if (tau->model == DROVE_TAU_GEOMETRIC) fill_geometric(tau, p, factor, n);
         else fill_cmp(tau, p, factor, n);
-        scale_to_mean_one(p, factor, n, tau->cap);
+        /* alpha[n] -> factors with mean 1 under p[n]. cap > 1, so a scale exists. */
+        double low = 0.0, high = 1.0;
+        while (mean_factor(p, factor, n, high, tau->cap) < 1.0 && high < DBL_MAX / 2) high *= 2.0;
+        for (int i = 0; i < 200; i++) {
+            double middle = 0.5 * (low + high);
+            if (mean_factor(p, factor, n, middle, tau->cap) < 1.0) low = middle;
+            else high = middle;
+        }
+        for (size_t i = 0; i < n; i++) factor[i] = fmin(tau->cap, high * factor[i]);
     }
     drove__free(p);
     schedule->table = factor;

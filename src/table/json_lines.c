@@ -276,28 +276,6 @@ static drove_status write_rows(json_text *j, drove_rewriting *to)
     return status;
 }
 
-/* NaN and Infinity, which Python writes though they are no JSON, become empty texts: as many bytes,
- * so that lines and places stay. */
-static void replace_words(drove_content *content)
-{
-    static const char *const words[] = {"NaN", "-Infinity", "Infinity"};
-    char *c = content->memory + (content->text - content->memory);
-    char *const end = content->memory + (content->end - content->memory);
-    bool is_text = false;
-    for (; c < end; c++) {
-        if (is_text && *c == '\\') c++;
-        else if (*c == '"') is_text = !is_text;
-        for (size_t i = 0; !is_text && c < end && i < DROVE_COUNT(words); i++) {
-            const size_t n = strlen(words[i]);
-            if ((size_t)(end - c) < n || memcmp(c, words[i], n) != 0) continue;
-            memset(c, ' ', n);
-            memcpy(c, "\"\"", 2);
-            c += n - 1;
-            break;
-        }
-    }
-}
-
 static void begin(json_text *j, const drove_content *content)
 {
     j->at = content->text;
@@ -314,7 +292,24 @@ drove_status drove__rewrite_json(const char *path, drove_content *content)
     drove_rewriting to;
     if (j.columns == NULL) return drove__fail_nomem(path, 1);
     drove__rewrite_init(&to, path, content);
-    replace_words(content);
+    /* NaN and Infinity, which Python writes though they are no JSON, become empty texts: as many
+     * bytes, so that lines and places stay. */
+    static const char *const words[] = {"NaN", "-Infinity", "Infinity"};
+    char *c = content->memory + (content->text - content->memory);
+    char *const end = content->memory + (content->end - content->memory);
+    bool is_text = false;
+    for (; c < end; c++) {
+        if (is_text && *c == '\\') c++;
+        else if (*c == '"') is_text = !is_text;
+        for (size_t i = 0; !is_text && c < end && i < DROVE_COUNT(words); i++) {
+            const size_t n = strlen(words[i]);
+            if ((size_t)(end - c) < n || memcmp(c, words[i], n) != 0) continue;
+            memset(c, ' ', n);
+            memcpy(c, "\"\"", 2);
+            c += n - 1;
+            break;
+        }
+    }
     begin(&j, content);
     drove_status status = find_columns(&j);
     for (size_t i = 0; i < j.n && status == DROVE_OK; i++) {

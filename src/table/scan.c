@@ -67,23 +67,18 @@ bool drove__record_next(const drove_dialect *d, const char **at, const char *end
     return false;
 }
 
-static void scan_quoted(const drove_dialect *d, const char **at, const char *end, drove_cell *out)
-{
-    const char *first = *at + 1, *quote = closing_quote(first, end, &out->is_doubled);
-    out->text = first;
-    out->is_broken = quote == NULL;
-    out->length = (size_t)((quote != NULL ? quote : end) - first);
-    *at = quote != NULL ? quote + 1 : end;
-    while (*at < end && is_padding(d, **at)) ++*at;
-    if (*at < end && **at != d->separator) out->is_broken = true;
-}
-
 bool drove__cell_next(const drove_dialect *d, const char **at, const char *end, drove_cell *out)
 {
     *out = (drove_cell){0};
     while (*at < end && is_padding(d, **at)) ++*at;
     if (*at < end && **at == '"') {
-        scan_quoted(d, at, end, out);
+        const char *first = *at + 1, *quote = closing_quote(first, end, &out->is_doubled);
+        out->text = first;
+        out->is_broken = quote == NULL;
+        out->length = (size_t)((quote != NULL ? quote : end) - first);
+        *at = quote != NULL ? quote + 1 : end;
+        while (*at < end && is_padding(d, **at)) ++*at;
+        if (*at < end && **at != d->separator) out->is_broken = true;
     } else {
         const char *stop = memchr(*at, d->separator, (size_t)(end - *at));
         if (stop == NULL) stop = end;

@@ -151,17 +151,6 @@ static drove_status open_file(drove_recording *r, const char *path)
     return drove__fail_errno(drove__open_status(errno), errno, "--record: cannot write %s", path);
 }
 
-static drove_status make_workers(drove_recording *r, unsigned n_workers)
-{
-    r->n_workers = n_workers;
-    r->worker = drove__alloc(n_workers, sizeof *r->worker);
-    for (unsigned w = 0; r->worker != NULL && w < n_workers; w++) {
-        r->worker[w].bytes = drove__alloc(BUFFER_SIZE, 1);
-        if (r->worker[w].bytes == NULL) return drove__fail_nomem("a record", BUFFER_SIZE);
-    }
-    return r->worker != NULL ? DROVE_OK : drove__fail_nomem("a record", n_workers);
-}
-
 drove_status drove__recording_open(const char *path, unsigned n_workers, drove_recording **out)
 {
     drove_recording *r = drove__alloc(1, sizeof *r);
@@ -173,7 +162,13 @@ drove_status drove__recording_open(const char *path, unsigned n_workers, drove_r
         drove__free(r);
         return status;
     }
-    status = make_workers(r, n_workers);
+    r->n_workers = n_workers;
+    r->worker = drove__alloc(n_workers, sizeof *r->worker);
+    if (r->worker == NULL) status = drove__fail_nomem("a record", n_workers);
+    for (unsigned w = 0; status == DROVE_OK && w < n_workers; w++) {
+        r->worker[w].bytes = drove__alloc(BUFFER_SIZE, 1);
+        if (r->worker[w].bytes == NULL) status = drove__fail_nomem("a record", BUFFER_SIZE);
+    }
     if (status == DROVE_OK && path != NULL) status = open_file(r, path);
     if (status == DROVE_OK) *out = r;
     else drove__recording_close(r);

@@ -126,22 +126,6 @@ static drove_status read_block(const drove_recorded_run *r, const block *b, unsi
     return status;
 }
 
-static drove_status add(drove_recorded_run *r, const block *b)
-{
-    if (r->n_blocks == r->room) {
-        size_t room = r->room > 0 ? 2 * r->room : 64;
-        block *more = realloc(r->block, room * sizeof *more);
-        if (more == NULL) return drove__fail_nomem("a record", room * sizeof *more);
-        r->block = more;
-        r->room = room;
-    }
-    r->block[r->n_blocks++] = *b;
-    r->size += DROVE_BLOCK_HEAD_SIZE + b->size;
-    if (b->kind == DROVE_BLOCK_MARK) r->rest = r->n_blocks;
-    r->n_state += b->kind == DROVE_BLOCK_STATE;
-    return DROVE_OK;
-}
-
 static drove_status read_mark(const drove_recorded_run *r, size_t index, drove_recorded_mark *out)
 {
     unsigned char *bytes;
@@ -176,7 +160,17 @@ static drove_status read_blocks(drove_recorded_run *r)
         /* It was being written when the run was killed, or the machine stopped. */
         if (!is_there || (status == DROVE_E_DATA && r->rest > 0)) break;
         DROVE_TRY(status);
-        DROVE_TRY(add(r, &b));
+        if (r->n_blocks == r->room) {
+            size_t room = r->room > 0 ? 2 * r->room : 64;
+            block *more = realloc(r->block, room * sizeof *more);
+            if (more == NULL) return drove__fail_nomem("a record", room * sizeof *more);
+            r->block = more;
+            r->room = room;
+        }
+        r->block[r->n_blocks++] = b;
+        r->size += DROVE_BLOCK_HEAD_SIZE + b.size;
+        if (b.kind == DROVE_BLOCK_MARK) r->rest = r->n_blocks;
+        r->n_state += b.kind == DROVE_BLOCK_STATE;
         if (b.kind == DROVE_BLOCK_MARK) DROVE_TRY(check_mark(r, &last));
     }
     if (r->n_blocks == 0)

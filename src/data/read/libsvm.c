@@ -40,25 +40,6 @@ typedef struct libsvm_file { /* a file being read */
     uint64_t base; /* if given, else 0: the smallest index     */
 } libsvm_file;
 
-static drove_status parse_labels(libsvm_file *f, drove_line *line)
-{
-    while (line->at < line->end && !drove__is_blank(*line->at) && *line->at != '#') {
-        const char *label = line->at;
-        while (line->at < line->end && !drove__is_blank(*line->at) && *line->at != ',') line->at++;
-        if (memchr(label, ':', (size_t)(line->at - label)) != NULL) {
-            return drove__line_fail(line, label,
-                                    "a label (or a blank, where a multi-label row has none)");
-        }
-        DROVE_TRY(drove__labels_add(f->labels, line, label, (size_t)(line->at - label), false));
-        if (line->at == line->end || *line->at != ',') break;
-        line->at++;
-        if (line->at == line->end || drove__is_blank(*line->at)) {
-            return drove__line_fail(line, line->at, "a label after ','");
-        }
-    }
-    return drove__labels_end_row(f->labels, line);
-}
-
 /* The value of a stored feature; the array exists only once a value differs from 1. */
 static drove_status store(libsvm_file *f, uint32_t index, float value)
 {
@@ -112,7 +93,21 @@ static drove_status parse_feature(libsvm_file *f, drove_line *line, uint64_t lea
 
 static drove_status parse_line(libsvm_file *f, drove_line *line)
 {
-    DROVE_TRY(parse_labels(f, line));
+    while (line->at < line->end && !drove__is_blank(*line->at) && *line->at != '#') {
+        const char *label = line->at;
+        while (line->at < line->end && !drove__is_blank(*line->at) && *line->at != ',') line->at++;
+        if (memchr(label, ':', (size_t)(line->at - label)) != NULL) {
+            return drove__line_fail(line, label,
+                                    "a label (or a blank, where a multi-label row has none)");
+        }
+        DROVE_TRY(drove__labels_add(f->labels, line, label, (size_t)(line->at - label), false));
+        if (line->at == line->end || *line->at != ',') break;
+        line->at++;
+        if (line->at == line->end || drove__is_blank(*line->at)) {
+            return drove__line_fail(line, line->at, "a label after ','");
+        }
+    }
+    DROVE_TRY(drove__labels_end_row(f->labels, line));
     /* "qid:7" behind the label: the query whose documents are ranked, which is left out. */
     static const char word[] = "qid:";
     const size_t n_word = sizeof word - 1;

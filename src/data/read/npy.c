@@ -386,35 +386,6 @@ static drove_status read_targets(npy_file *f, const drove_npy_options *opt, drov
     return drove__labels_finish(labels, &opt->labels, drove__reader_path(f->reader), s);
 }
 
-/* Zeros and ones, [n][labels]; the ones are kept as a list for each row. */
-static drove_status read_indicators(npy_file *f, uint64_t n_labels, drove_storage *s)
-{
-    size_t capacity = 0, n = 0;
-    s->y_kind = DROVE_Y_LABELS;
-    s->n_classes = (size_t)n_labels;
-    s->label_start = drove__grow(NULL, s->n_rows + 1, sizeof *s->label_start);
-    if (s->label_start == NULL)
-        return drove__fail_nomem("labels", s->n_rows * sizeof *s->label_start);
-    s->label_start[0] = 0;
-    DROVE_TRY(drove__reserve(&s->label, &capacity, 1, sizeof *s->label));
-    for (size_t row = 0; row < s->n_rows; row++) {
-        for (uint32_t label = 0; label < n_labels; label++) {
-            double one;
-            DROVE_TRY(drove__elements_read_double(f->reader, f->elements, 1, &one));
-            if (one != 0 && one != 1) {
-                return drove__fail(
-                    DROVE_E_DATA, "%s: row %zu, column %u: expected 0 or 1 (multi-label), found %g",
-                    drove__reader_path(f->reader), row + 1, label + 1, one);
-            }
-            if (one == 0) continue;
-            DROVE_TRY(drove__reserve(&s->label, &capacity, n + 1, sizeof *s->label));
-            s->label[n++] = label;
-        }
-        s->label_start[row + 1] = n;
-    }
-    return drove__elements_end(f->reader);
-}
-
 /* Rows with one 1 each are one class each, as Keras's to_categorical writes them: made classes by
  * ?target=class, else said. */
 static drove_status settle_one_hot(const npy_file *f, const drove_npy_options *opt,
@@ -479,8 +450,34 @@ static drove_status check_y(const npy_file *f, uint64_t n_rows)
 
 static drove_status read_y(npy_file *f, const drove_npy_options *opt, drove_storage *s)
 {
-    if (n_columns_of(f) > 1) {
-        DROVE_TRY(read_indicators(f, n_columns_of(f), s));
+    const uint64_t n_labels = n_columns_of(f);
+    if (n_labels > 1) {
+        /* Zeros and ones, [n][labels]; the ones are kept as a list for each row. */
+        size_t capacity = 0, n = 0;
+        s->y_kind = DROVE_Y_LABELS;
+        s->n_classes = (size_t)n_labels;
+        s->label_start = drove__grow(NULL, s->n_rows + 1, sizeof *s->label_start);
+        if (s->label_start == NULL)
+            return drove__fail_nomem("labels", s->n_rows * sizeof *s->label_start);
+        s->label_start[0] = 0;
+        DROVE_TRY(drove__reserve(&s->label, &capacity, 1, sizeof *s->label));
+        for (size_t row = 0; row < s->n_rows; row++) {
+            for (uint32_t label = 0; label < n_labels; label++) {
+                double one;
+                DROVE_TRY(drove__elements_read_double(f->reader, f->elements, 1, &one));
+                if (one != 0 && one != 1) {
+                    return drove__fail(
+                        DROVE_E_DATA,
+                        "%s: row %zu, column %u: expected 0 or 1 (multi-label), found %g",
+                        drove__reader_path(f->reader), row + 1, label + 1, one);
+                }
+                if (one == 0) continue;
+                DROVE_TRY(drove__reserve(&s->label, &capacity, n + 1, sizeof *s->label));
+                s->label[n++] = label;
+            }
+            s->label_start[row + 1] = n;
+        }
+        DROVE_TRY(drove__elements_end(f->reader));
         return settle_one_hot(f, opt, s);
     }
     drove_labels *labels;

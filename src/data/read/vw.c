@@ -151,31 +151,6 @@ static drove_status parse_namespace(vw_file *f, drove_line *line)
     return DROVE_OK;
 }
 
-/* Sorts the features of a line, sums those that fall together, and stores them. */
-static drove_status end_row(vw_file *f, const drove_line *line)
-{
-    drove_storage *s = f->storage;
-    size_t n = f->n_stored;
-    if (f->n_row > 1) qsort(f->row, f->n_row, sizeof *f->row, drove__compare_u32);
-    DROVE_TRY(drove__reserve(&s->index, &f->index_capacity, n + f->n_row, sizeof *s->index));
-    DROVE_TRY(drove__reserve(&s->value, &f->value_capacity, n + f->n_row, sizeof *s->value));
-    DROVE_TRY(
-        drove__reserve(&s->row_start, &f->start_capacity, f->n_rows + 2, sizeof *s->row_start));
-    for (size_t i = 0; i < f->n_row; i++) {
-        const bool is_same = n > f->n_stored && s->index[n - 1] == f->row[i].index;
-        if (is_same) s->value[n - 1] += f->row[i].value;
-        else s->value[n] = f->row[i].value;
-        s->index[n - is_same] = f->row[i].index;
-        n += !is_same;
-        if (!isfinite(s->value[n - 1]))
-            return drove__line_fail(line, line->start, "features with finite sums");
-    }
-    s->row_start[0] = 0;
-    s->row_start[++f->n_rows] = f->n_stored = n;
-    f->n_row = 0;
-    return DROVE_OK;
-}
-
 static drove_status read_rows(vw_file *f)
 {
     drove_storage *s = f->storage;
@@ -187,7 +162,25 @@ static drove_status read_rows(vw_file *f)
         if (!found) break;
         DROVE_TRY(parse_label(f, &line));
         while (line.at < line.end) DROVE_TRY(parse_namespace(f, &line));
-        DROVE_TRY(end_row(f, &line));
+        /* Sorts the features of a line, sums those that fall together, and stores them. */
+        size_t n = f->n_stored;
+        if (f->n_row > 1) qsort(f->row, f->n_row, sizeof *f->row, drove__compare_u32);
+        DROVE_TRY(drove__reserve(&s->index, &f->index_capacity, n + f->n_row, sizeof *s->index));
+        DROVE_TRY(drove__reserve(&s->value, &f->value_capacity, n + f->n_row, sizeof *s->value));
+        DROVE_TRY(
+            drove__reserve(&s->row_start, &f->start_capacity, f->n_rows + 2, sizeof *s->row_start));
+        for (size_t i = 0; i < f->n_row; i++) {
+            const bool is_same = n > f->n_stored && s->index[n - 1] == f->row[i].index;
+            if (is_same) s->value[n - 1] += f->row[i].value;
+            else s->value[n] = f->row[i].value;
+            s->index[n - is_same] = f->row[i].index;
+            n += !is_same;
+            if (!isfinite(s->value[n - 1]))
+                return drove__line_fail(&line, line.start, "features with finite sums");
+        }
+        s->row_start[0] = 0;
+        s->row_start[++f->n_rows] = f->n_stored = n;
+        f->n_row = 0;
         f->n_rounded += line.n_rounded;
     }
     if (f->n_rows == 0)
