@@ -202,7 +202,7 @@ static int run(const cli_args *args, const drove_options *options)
     return code;
 }
 
-static int train(const cli_args *args)
+int cli_train(const cli_args *args)
 {
     drove_options *options;
 
@@ -221,12 +221,7 @@ static int train(const cli_args *args)
     int code = status == DROVE_OK ? run(args, options)
                                   : cli_exit_status(drove_train_decline(status, NULL));
     drove_options_destroy(options);
-    return code;
-}
-
-int cli_train(const cli_args *args)
-{
-    return leave(train(args));
+    return leave(code);
 }
 
 int cli_train_refuse(drove_status status, const char *why)

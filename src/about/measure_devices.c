@@ -172,18 +172,6 @@ static drove_status measure_engine(bench *b, const drove_engine_ops *ops, drove_
     return status;
 }
 
-static drove_status measure_device(bench *b, const drove_speeds *speeds, drove_speed *out)
-{
-    drove_spec spec = {0};
-    drove_device *device = NULL;
-    drove_status status = drove__spec_parse(out->device, &spec);
-    if (status == DROVE_OK) status = drove__device_open(&spec, &device);
-    if (status == DROVE_OK) status = measure_engine(b, device->engine, device, speeds, out);
-    drove__device_close(device);
-    drove__spec_fini(&spec);
-    return status;
-}
-
 static drove_speed *add(drove_speeds *speeds, const char *kind, unsigned index, bool is_host)
 {
     drove_speed *s = &speeds->speed[speeds->n++];
@@ -215,8 +203,14 @@ drove_status drove__measure_devices(const drove_config *config, const drovek_tab
         const unsigned n = drove__device_kinds[k]->count(drove__device_kinds[k], why, sizeof why);
         for (unsigned i = 0; i < n && out->n < MOST_SPEEDS; i++) {
             drove_speed *s = add(out, drove__device_kinds[k]->name, i, false);
-            if (measure_device(&b, out, s) != DROVE_OK)
-                snprintf(s->reason, sizeof s->reason, "%s", drove_error_text());
+            drove_spec spec = {0};
+            drove_device *device = NULL;
+            drove_status failed = drove__spec_parse(s->device, &spec);
+            if (failed == DROVE_OK) failed = drove__device_open(&spec, &device);
+            if (failed == DROVE_OK) failed = measure_engine(&b, device->engine, device, out, s);
+            drove__device_close(device);
+            drove__spec_fini(&spec);
+            if (failed != DROVE_OK) snprintf(s->reason, sizeof s->reason, "%s", drove_error_text());
         }
     }
 

@@ -142,29 +142,6 @@ static void add_row(const calibration *k, json_t **rows, int s, unsigned row, co
     }
 }
 
-static void add_result(const calibration *k, const char *path, json_t **result)
-{
-    json_t *rows = json_array(), *constants = json_array();
-    for (int s = 0; s < 2; s++) {
-        for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
-            const drove_throughput_row *fitted = &k->constants.row[s][row];
-            drove__json_add(&constants,
-                            json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "signature",
-                                      drove__throughput_signature[row], "problem",
-                                      s ? "sparse" : "dense", "gnps", fitted->gnps, "step_ns",
-                                      fitted->step_ns, "spill_ns", fitted->spill_ns, "cache_bytes",
-                                      fitted->cache_bytes, "slope", fitted->parallel.slope,
-                                      "zero_features", fitted->parallel.zero_features, "most",
-                                      fitted->parallel.most));
-            for (unsigned i = 0; i < SIZES; i++) add_row(k, &rows, s, row, &k->figure[s][row][i]);
-        }
-    }
-    drove__json_set(result, "file", json_string(path));
-    drove__json_set(result, "threads", json_integer(k->bench.context->n_threads));
-    drove__json_set(result, "constants", constants);
-    drove__json_set(result, "rows", rows);
-}
-
 static drove_status run(const drove_bench_context *context, json_t **result)
 {
     char *path = NULL;
@@ -188,7 +165,27 @@ static drove_status run(const drove_bench_context *context, json_t **result)
 
     if ((status = fit(k)) != DROVE_OK) goto fail;
     if ((status = drove__throughput_save(&k->constants, into)) != DROVE_OK) goto fail;
-    add_result(k, into, result);
+
+    /* the constants, and each measurement beside what they predict */
+    json_t *rows = json_array(), *constants = json_array();
+    for (int s = 0; s < 2; s++) {
+        for (unsigned row = 0; row < DROVE_THROUGHPUT_ROWS; row++) {
+            const drove_throughput_row *fitted = &k->constants.row[s][row];
+            drove__json_add(&constants,
+                            json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "signature",
+                                      drove__throughput_signature[row], "problem",
+                                      s ? "sparse" : "dense", "gnps", fitted->gnps, "step_ns",
+                                      fitted->step_ns, "spill_ns", fitted->spill_ns, "cache_bytes",
+                                      fitted->cache_bytes, "slope", fitted->parallel.slope,
+                                      "zero_features", fitted->parallel.zero_features, "most",
+                                      fitted->parallel.most));
+            for (unsigned i = 0; i < SIZES; i++) add_row(k, &rows, s, row, &k->figure[s][row][i]);
+        }
+    }
+    drove__json_set(result, "file", json_string(into));
+    drove__json_set(result, "threads", json_integer(k->bench.context->n_threads));
+    drove__json_set(result, "constants", constants);
+    drove__json_set(result, "rows", rows);
 
 fail:
     drove__linear_bench_fini(&k->bench);

@@ -312,25 +312,6 @@ static const struct sort_of_nodes {
              {"Table 4, spread by node", 1.0, 1.0, true},
              {"20 times as fast, updates by all cores", 1.0, 20.0, false}};
 
-/* A message's own core is missing in compute while messages travel beside it.  The updates of an
- * exchange happen once in a period. */
-static drove_sim_hosts nodes_of(const struct large *net, const struct sort_of_nodes *sort,
-                                const struct variant *v)
-{
-    drove_sim_hosts h = nodes(net, MOST_NODES, sort->in_place);
-    double update_s =
-        sort->is_paper_s ? h.worker_update_s : UPDATE_PASSES * NODE_BYTE_S * net->n_bytes;
-    bool is_round = drove__sim_method(v->method)->order == DROVE_EXCHANGE_ROUNDS;
-    h.compute_s /= sort->speed;
-    h.master_update_s = is_round ? 0.0 : ADD_BYTE_S * net->n_bytes;
-    h.stretch = (double)N_CORES / (N_CORES - 1);
-    h.n_bytes *= v->bits / 32.0;
-    h.n_messages = v->is_layers ? net->n_layers : 1;
-    h.worker_update_s = update_s / v->period;
-    if (v->bits < 32) h.codec_s = CODEC_PASSES * NODE_BYTE_S * net->n_bytes;
-    return h;
-}
-
 static drove_status run_nodes(json_t **rows)
 {
     struct variant all[MOST_VARIANTS];
@@ -339,7 +320,19 @@ static drove_status run_nodes(json_t **rows)
         const struct large *net = &table_4[i];
         for (unsigned k = 0; k < DROVE_COUNT(sorts); k++) {
             for (size_t v = 0; v < n_variants; v++) {
-                const drove_sim_hosts hosts = nodes_of(net, &sorts[k], &all[v]);
+                /* A message's own core is missing in compute while messages travel beside it.
+                 * The updates of an exchange happen once in a period. */
+                drove_sim_hosts hosts = nodes(net, MOST_NODES, sorts[k].in_place);
+                double update_s = sorts[k].is_paper_s ? hosts.worker_update_s
+                                                      : UPDATE_PASSES * NODE_BYTE_S * net->n_bytes;
+                bool is_round = drove__sim_method(all[v].method)->order == DROVE_EXCHANGE_ROUNDS;
+                hosts.compute_s /= sorts[k].speed;
+                hosts.master_update_s = is_round ? 0.0 : ADD_BYTE_S * net->n_bytes;
+                hosts.stretch = (double)N_CORES / (N_CORES - 1);
+                hosts.n_bytes *= all[v].bits / 32.0;
+                hosts.n_messages = all[v].is_layers ? net->n_layers : 1;
+                hosts.worker_update_s = update_s / all[v].period;
+                if (all[v].bits < 32) hosts.codec_s = CODEC_PASSES * NODE_BYTE_S * net->n_bytes;
                 drove_sim_times t;
                 DROVE_TRY(simulate(all[v].method, &hosts, all[v].period, &t));
                 json_t *row = row_of(net->name, all[v].label, all[v].period, &t);

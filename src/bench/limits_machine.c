@@ -181,23 +181,6 @@ static json_t *empty_row(const char *device, const char *reason)
                      "round_trip_us", "to_gb_per_s", "from_gb_per_s", "reason", reason);
 }
 
-static void add_device(const char *spec_text, double seconds, json_t **rows)
-{
-    drove_spec spec = {0};
-    drove_device *device = NULL;
-    json_t *row = empty_row(spec_text, NULL);
-    drove_status status = drove__spec_parse(spec_text, &spec);
-    if (status == DROVE_OK) status = drove__device_open(&spec, &device);
-    if (status == DROVE_OK) {
-        drove__json_set(&row, "name", json_string(device->facts.name));
-        status = measure(device->impl, seconds, &row);
-    }
-    if (status != DROVE_OK) drove__json_set(&row, "reason", json_string(drove_error_text()));
-    drove__device_close(device);
-    drove__spec_fini(&spec);
-    drove__json_add(rows, row);
-}
-
 void drove__limits_devices(double seconds, json_t **rows)
 {
     const drove_device_kind *const kinds[] = {&drove__device_kind_opencl, &drove__device_kind_cuda};
@@ -207,7 +190,20 @@ void drove__limits_devices(double seconds, json_t **rows)
         if (n == 0) drove__json_add(rows, empty_row(kinds[k]->name, why));
         for (unsigned i = 0; i < n; i++) {
             snprintf(text, sizeof text, "%s:%u", kinds[k]->name, i);
-            add_device(text, seconds, rows);
+            drove_spec spec = {0};
+            drove_device *device = NULL;
+            json_t *row = empty_row(text, NULL);
+            drove_status status = drove__spec_parse(text, &spec);
+            if (status == DROVE_OK) status = drove__device_open(&spec, &device);
+            if (status == DROVE_OK) {
+                drove__json_set(&row, "name", json_string(device->facts.name));
+                status = measure(device->impl, seconds, &row);
+            }
+            if (status != DROVE_OK)
+                drove__json_set(&row, "reason", json_string(drove_error_text()));
+            drove__device_close(device);
+            drove__spec_fini(&spec);
+            drove__json_add(rows, row);
         }
     }
 }

@@ -141,33 +141,6 @@ bool drove__c_has_doubles(const drove_schema *schema)
     return false;
 }
 
-/* A call that fills the features from `at` on and says whether the cell is missing. */
-static void write_call(FILE *to, const drove_column *c, size_t number, size_t cell, bool is_double)
-{
-    const size_t f = c->first_feature;
-    const char *as = is_double && !c->is_wide ? "(float)" : "";
-    switch (c->type) {
-    case DROVE_COLUMN_NUMBER:
-        fprintf(to, "put_number(%sx[%zu], %a, %a, ", as, cell, c->fill, c->centre);
-        if (c->n_bins > 0) fprintf(to, "edges%zu", number);
-        else fputs("NULL", to);
-        fprintf(to, ", %zu, f + %zu)", c->n_bins, f);
-        break;
-    case DROVE_COLUMN_BOOLEAN:
-        fprintf(to, "put_number(%sx[%zu], %s, 0.0, NULL, 0, f + %zu)", as, cell,
-                c->fill != 0 ? "1.0" : "0.0", f);
-        break;
-    case DROVE_COLUMN_DATE:
-        fprintf(to, "put_date(%sx[%zu], ", as, cell);
-        if (c->has_time) fprintf(to, "%sx[%zu]", as, cell + 1);
-        else fputs("0.0f", to);
-        fprintf(to, ", %a, %d, %a, %a, f + %zu)", c->fill, c->has_time, c->centre,
-                drove__year_centre(c), f);
-        break;
-    default: fprintf(to, "put_category(%sx[%zu], %zu, f + %zu)", as, cell, c->n_values, f);
-    }
-}
-
 void drove__c_columns(FILE *to, const drove_schema *schema)
 {
     size_t cell = 0;
@@ -190,7 +163,29 @@ void drove__c_columns(FILE *to, const drove_schema *schema)
         fputs("    ", to);
         if (c->has_missing) fprintf(to, "f[%zu] = (float)", c->first_feature + c->n_features - 1);
         else fputs("(void)", to);
-        write_call(to, c, i, cell, is_double);
+        /* A call that fills the column's features and says whether the cell is missing. */
+        const size_t f = c->first_feature;
+        const char *as = is_double && !c->is_wide ? "(float)" : "";
+        switch (c->type) {
+        case DROVE_COLUMN_NUMBER:
+            fprintf(to, "put_number(%sx[%zu], %a, %a, ", as, cell, c->fill, c->centre);
+            if (c->n_bins > 0) fprintf(to, "edges%zu", i);
+            else fputs("NULL", to);
+            fprintf(to, ", %zu, f + %zu)", c->n_bins, f);
+            break;
+        case DROVE_COLUMN_BOOLEAN:
+            fprintf(to, "put_number(%sx[%zu], %s, 0.0, NULL, 0, f + %zu)", as, cell,
+                    c->fill != 0 ? "1.0" : "0.0", f);
+            break;
+        case DROVE_COLUMN_DATE:
+            fprintf(to, "put_date(%sx[%zu], ", as, cell);
+            if (c->has_time) fprintf(to, "%sx[%zu]", as, cell + 1);
+            else fputs("0.0f", to);
+            fprintf(to, ", %a, %d, %a, %a, f + %zu)", c->fill, c->has_time, c->centre,
+                    drove__year_centre(c), f);
+            break;
+        default: fprintf(to, "put_category(%sx[%zu], %zu, f + %zu)", as, cell, c->n_values, f);
+        }
         fputs(";\n", to);
         cell += is_two_cells(c) ? 2 : 1;
     }

@@ -83,30 +83,24 @@ static drove_status add_product(state *s, const drove_layer *l, const float *w, 
     return add_copy(s, l, "bias", l->n_b, b);
 }
 
-static drove_status add_scaled_product(state *s, const drove_layer *l)
-{
-    const float *theta = s->file.theta;
-    float *w = drove__alloc(l->n_w + l->n_b, sizeof *w);
-    if (w == NULL) return drove__fail_nomem("parameters", (l->n_w + l->n_b) * sizeof *w);
-    float *b = w + l->n_w;
-    memcpy(w, theta + l->w_offset, l->n_w * sizeof *w);
-    memcpy(b, theta + l->b_offset, l->n_b * sizeof *b);
-    const char *why;
-    drove_status status =
-        drove__pytorch_scale(l, s->file.shift, s->file.factor, DROVE_TO_PYTORCH, w, b, &why);
-    if (status == DROVE_OK && why != NULL) status = fail_scaling(s, l, why);
-    if (status == DROVE_OK) status = add_product(s, l, w, b);
-    drove__free(w);
-    return status;
-}
-
 static drove_status add_layer(state *s, const drove_layer *l)
 {
     const float *theta = s->file.theta;
     const bool is_product = l->ops == &drove__layer_dense || l->ops == &drove__layer_convolution;
     if (s->file.factor != NULL && drove__pytorch_reads_data(l)) {
         if (!is_product) return fail_scaling(s, l, l->ops->name);
-        return add_scaled_product(s, l);
+        float *w = drove__alloc(l->n_w + l->n_b, sizeof *w);
+        if (w == NULL) return drove__fail_nomem("parameters", (l->n_w + l->n_b) * sizeof *w);
+        float *b = w + l->n_w;
+        memcpy(w, theta + l->w_offset, l->n_w * sizeof *w);
+        memcpy(b, theta + l->b_offset, l->n_b * sizeof *b);
+        const char *why;
+        drove_status status =
+            drove__pytorch_scale(l, s->file.shift, s->file.factor, DROVE_TO_PYTORCH, w, b, &why);
+        if (status == DROVE_OK && why != NULL) status = fail_scaling(s, l, why);
+        if (status == DROVE_OK) status = add_product(s, l, w, b);
+        drove__free(w);
+        return status;
     }
     if (is_product) return add_product(s, l, theta + l->w_offset, theta + l->b_offset);
     if (l->n_statistics == 0) return DROVE_OK;

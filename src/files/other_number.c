@@ -31,13 +31,6 @@ bool drove__run_takes_number(const drove_workers *workers, uint64_t n_saved)
     return is_spread || !needs_rounds;
 }
 
-/* What the state's run had: examples of an update of all its workers. */
-static uint64_t examples_before(const drove_safetensors *st, unsigned n_saved)
-{
-    const char *batch = drove__safetensors_meta(st, "batch");
-    return batch != NULL ? strtoull(batch, NULL, 10) * n_saved : 0;
-}
-
 void drove__run_say_other_number(const drove_config *config, const drove_workers *workers,
                                  const drove_callbacks *cb, const drove_safetensors *st,
                                  unsigned n_saved)
@@ -56,7 +49,10 @@ void drove__run_say_other_number(const drove_config *config, const drove_workers
         snprintf(alpha, sizeof alpha, "; alpha %.3g (%s)", facts.alpha,
                  config->exchange.rho > 0.0 ? "--rho times the step size" : before);
     }
-    const uint64_t each = config->method.batch, had = examples_before(st, n_saved);
+    /* What the state's run had: examples of an update of all its workers. */
+    const char *had_each = drove__safetensors_meta(st, "batch");
+    const uint64_t each = config->method.batch,
+                   had = had_each != NULL ? strtoull(had_each, NULL, 10) * n_saved : 0;
     const bool counts_all = config->method.global_batch > 0 || (is_synchronous(workers) && n > 1);
     if (counts_all && had == each * n)
         snprintf(batch, sizeof batch, "; an update has %llu examples as before",

@@ -352,14 +352,6 @@ static drove_status check_options(const drove_config *config, const drove_worker
     return DROVE_OK;
 }
 
-/* Features and classes, without which the model is another one. */
-static bool is_same_shape(const char *then, const char *now)
-{
-    const size_t n = strcspn(now, ",") + 1;
-    const size_t shape = n + strcspn(now + n, ",");
-    return strncmp(then, now, shape) == 0 && (then[shape] == ',' || then[shape] == '\0');
-}
-
 /* The same names for the data may mean other data by now. */
 static drove_status check_data(const drove_config *config, const drove_problem *problem,
                                const drove_workers *workers, const drove_safetensors *st)
@@ -369,7 +361,12 @@ static drove_status check_data(const drove_config *config, const drove_problem *
     if (then == NULL || workers->ranks.rank != 0) return DROVE_OK;
     DROVE_TRY(drove__problem_describe(problem, now));
     if (strcmp(then, now) == 0) return DROVE_OK;
-    const bool may_go_on = is_same_shape(then, now), had_rows = strstr(then, " rows") != NULL;
+    /* Features and classes, without which the model is another one. */
+    const size_t n = strcspn(now, ",") + 1;
+    const size_t shape = n + strcspn(now + n, ",");
+    const bool may_go_on =
+        strncmp(then, now, shape) == 0 && (then[shape] == ',' || then[shape] == '\0');
+    const bool had_rows = strstr(then, " rows") != NULL;
     if (may_go_on && config->files.data_may_change) return DROVE_OK;
     if (may_go_on &&
         had_rows != (problem->stream == NULL)) /* other examples are held out, in blocks */
@@ -519,20 +516,6 @@ static drove_status convert_turns(const drove_problem *problem, const drove_work
     return DROVE_OK;
 }
 
-/* --global-batch says another batch for another number of workers alone. */
-static drove_status check_global_batch(const drove_config *config, const drove_workers *workers,
-                                       const drove_safetensors *st, uint64_t n_saved)
-{
-    const char *text = drove__safetensors_meta(st, "batch");
-    const uint64_t then = text != NULL ? strtoull(text, NULL, 10) * n_saved : 0;
-    if (config->method.global_batch == 0 || n_saved != workers->plan.n_workers || then == 0 ||
-        then == config->method.global_batch)
-        return DROVE_OK;
-    return drove__fail(DROVE_E_ARG,
-                       "--global-batch: expected %llu as in the run to be continued, found %llu",
-                       (unsigned long long)then, (unsigned long long)config->method.global_batch);
-}
-
 /* Refuses the file of a run with other options, data or model.  counters: its own. */
 static drove_status check_all(const drove_config *config, const drove_problem *problem,
                               const drove_workers *workers, const drove_safetensors *st,
@@ -569,7 +552,14 @@ static drove_status check_all(const drove_config *config, const drove_problem *p
                            (unsigned long long)counters[6],
                            workers->plan.source->counts_rows ? "threads in all " : "",
                            workers->plan.n_workers);
-    DROVE_TRY(check_global_batch(config, workers, st, counters[6]));
+    /* --global-batch says another batch for another number of workers alone. */
+    const char *batch = drove__safetensors_meta(st, "batch");
+    const uint64_t global = batch != NULL ? strtoull(batch, NULL, 10) * counters[6] : 0;
+    if (config->method.global_batch != 0 && counters[6] == workers->plan.n_workers && global != 0 &&
+        global != config->method.global_batch)
+        return drove__fail(
+            DROVE_E_ARG, "--global-batch: expected %llu as in the run to be continued, found %llu",
+            (unsigned long long)global, (unsigned long long)config->method.global_batch);
     /* --until may have changed which of them are for validation. */
     if (counters[7] == problem->n_train_whole) return DROVE_OK;
     if (problem->stream != NULL)

@@ -131,23 +131,6 @@ static bool is_cached(const cache *c)
     return is_same;
 }
 
-/* PATH.tmp.PROCESS.N of processes that were ended while they wrote. */
-static void remove_leftovers(const char *path)
-{
-    char folder[PATH_MAX], prefix[NAME_MAX + 1];
-    const char *name = strrchr(path, '/') + 1;
-    snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
-    snprintf(prefix, sizeof prefix, "%s.tmp.", name);
-    DIR *all = opendir(folder);
-    for (struct dirent *e; all != NULL && (e = readdir(all)) != NULL;) {
-        if (strncmp(e->d_name, prefix, strlen(prefix)) != 0) continue;
-        long process = strtol(e->d_name + strlen(prefix), NULL, 10);
-        if (process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH)
-            (void)unlinkat(dirfd(all), e->d_name, 0);
-    }
-    if (all != NULL) closedir(all);
-}
-
 /* n_bytes: about so many. */
 static drove_status write_cache(const char *data, const cache *c, double memory, double n_bytes,
                                 const drove_callbacks *cb)
@@ -159,7 +142,19 @@ static drove_status write_cache(const char *data, const cache *c, double memory,
                                       .source = c->source,
                                       .like = c->like};
     (void)unlink(c->path);
-    remove_leftovers(c->path);
+    /* PATH.tmp.PROCESS.N of processes that were ended while they wrote. */
+    char folder[PATH_MAX], prefix[NAME_MAX + 1];
+    const char *name = strrchr(c->path, '/') + 1;
+    snprintf(folder, sizeof folder, "%.*s", (int)(name - c->path), c->path);
+    snprintf(prefix, sizeof prefix, "%s.tmp.", name);
+    DIR *all = opendir(folder);
+    for (struct dirent *e; all != NULL && (e = readdir(all)) != NULL;) {
+        if (strncmp(e->d_name, prefix, strlen(prefix)) != 0) continue;
+        long process = strtol(e->d_name + strlen(prefix), NULL, 10);
+        if (process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH)
+            (void)unlinkat(dirfd(all), e->d_name, 0);
+    }
+    if (all != NULL) closedir(all);
     DROVE_TRY(drove__cache_room((uint64_t)fmin(n_bytes, 9e18), &n_removed));
     drove__run_say(cb,
                    "data: larger than the memory: about %.3g GB written to %s first, which later "

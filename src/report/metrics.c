@@ -114,8 +114,15 @@ static json_t *values_json(const drove_metrics *m)
     return list;
 }
 
-static json_t *constant_json(const drove_metrics *m)
+json_t *drove__report_metrics_json(const drove_metrics *m)
 {
+    if (m == NULL) return json_null();
+    json_t *object = json_object();
+    set_figures(&m->model, &object);
+    drove__json_set(&object, "per_class", classes_json(m));
+    drove__json_set(&object, "per_value", values_json(m));
+    drove__json_set(&object, "confusion", confusion_json(m));
+    drove__json_set(&object, "calibration", calibration_json(m));
     json_t *guess = NULL;
     if (m->kind == DROVE_METRICS_CLASSES) {
         guess = json_string(m->per_class[m->constant_class].name);
@@ -131,19 +138,7 @@ static json_t *constant_json(const drove_metrics *m)
     json_t *constant = json_pack("{s:o, s:s}", "guess", guess, "from",
                                  m->constant_is_training ? "training" : "evaluated");
     set_figures(&m->constant, &constant);
-    return constant;
-}
-
-json_t *drove__report_metrics_json(const drove_metrics *m)
-{
-    if (m == NULL) return json_null();
-    json_t *object = json_object();
-    set_figures(&m->model, &object);
-    drove__json_set(&object, "per_class", classes_json(m));
-    drove__json_set(&object, "per_value", values_json(m));
-    drove__json_set(&object, "confusion", confusion_json(m));
-    drove__json_set(&object, "calibration", calibration_json(m));
-    drove__json_set(&object, "constant", constant_json(m));
+    drove__json_set(&object, "constant", constant);
     return object;
 }
 

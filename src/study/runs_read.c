@@ -206,25 +206,6 @@ static drove_status keep_result(void *to, const json_t *record)
     return *all != NULL ? DROVE_OK : drove__fail_nomem("records", 1);
 }
 
-static drove_status read_sweep(const drove_report_options *opt, const char *folder, bool ends_only,
-                               json_t **runs)
-{
-    size_t i;
-    char path[PATH_SIZE];
-    json_t *records = json_array();
-    const json_t *record;
-    snprintf(path, sizeof path, "%s/results.jsonl", folder);
-    const drove_records in = records_at(opt, path);
-    drove_status status = records != NULL ? drove__records_each(&in, keep_result, &records, NULL)
-                                          : drove__fail_nomem("records", 1);
-    json_array_foreach(records, i, record)
-    {
-        if (status == DROVE_OK) status = add_result(opt, folder, record, ends_only, runs);
-    }
-    json_decref(records);
-    return status;
-}
-
 static drove_status read_folder(const drove_report_options *opt, const char *folder, bool ends_only,
                                 json_t **runs)
 {
@@ -235,7 +216,21 @@ static drove_status read_folder(const drove_report_options *opt, const char *fol
     snprintf(sweep, sizeof sweep, "%s/results.jsonl", folder);
     snprintf(study, sizeof study, "%s/study.json", folder);
     if (exists(run)) return read_run(opt, folder, runs);
-    if (exists(sweep)) return read_sweep(opt, folder, ends_only, runs);
+    if (exists(sweep)) {
+        size_t i;
+        json_t *records = json_array();
+        const json_t *record;
+        const drove_records in = records_at(opt, sweep);
+        drove_status status = records != NULL
+                                  ? drove__records_each(&in, keep_result, &records, NULL)
+                                  : drove__fail_nomem("records", 1);
+        json_array_foreach(records, i, record)
+        {
+            if (status == DROVE_OK) status = add_result(opt, folder, record, ends_only, runs);
+        }
+        json_decref(records);
+        return status;
+    }
     if (exists(study)) { /* its first run goes on; a search has no such folder */
         snprintf(run, sizeof run, "%s/runs", folder);
         if (exists(run)) return DROVE_OK;

@@ -59,31 +59,25 @@ static uint64_t mix(uint64_t h, uint64_t value)
     return (h ^ value) * 0x100000001b3u; /* FNV-1a, by words */
 }
 
-/* Sizes and times of the files that a page is made of. */
-static uint64_t state_of(const server *s)
+static drove_status make_page(server *s)
 {
+    json_t *runs;
+    char *page;
+    size_t n_bytes;
+    /* Sizes and times of the files that a page is made of. */
     static const char *const names[] = {"run.json", "log.jsonl", "summary.json", "results.jsonl"};
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t state = 0xcbf29ce484222325u;
     for (size_t i = 0; i < s->opt->n_folders; i++) {
         for (size_t k = 0; k < DROVE_COUNT(names); k++) {
             char path[PATH_SIZE];
             struct stat about = {0};
             snprintf(path, sizeof path, "%.3800s/%s", s->opt->folder[i], names[k]);
             if (stat(path, &about) != 0) memset(&about, 0, sizeof about);
-            h = mix(h, (uint64_t)about.st_size);
-            h = mix(h, (uint64_t)about.st_mtim.tv_sec);
-            h = mix(h, (uint64_t)about.st_mtim.tv_nsec);
+            state = mix(state, (uint64_t)about.st_size);
+            state = mix(state, (uint64_t)about.st_mtim.tv_sec);
+            state = mix(state, (uint64_t)about.st_mtim.tv_nsec);
         }
     }
-    return h;
-}
-
-static drove_status make_page(server *s)
-{
-    json_t *runs;
-    char *page;
-    size_t n_bytes;
-    const uint64_t state = state_of(s);
     const drove_report_options opt = {.folder = s->opt->folder, .n_folders = s->opt->n_folders};
     if (s->page != NULL && state == s->made_of) return DROVE_OK;
     DROVE_TRY(drove__runs_read(&opt, &runs));
@@ -150,15 +144,6 @@ static void notice_completed(void *context, struct MHD_Connection *connection, v
     if (v == NULL) return;
     v->is_answered = false;
     v->since_ns = drove__now_ns();
-}
-
-static void end_late_ones(server *s)
-{
-    const uint64_t now = drove__now_ns();
-    for (visit *v = s->visit; v < s->visit + DROVE_COUNT(s->visit); v++) {
-        if (v->connection == NULL || v->is_answered || v->is_ending) continue;
-        if (now - v->since_ns > (uint64_t)REQUEST_S * 1000000000u) end_visit(v);
-    }
 }
 
 /* ---- requests ---- */
@@ -308,7 +293,11 @@ static drove_status run(server *s, int fd, const char *host)
     if (s->opt->message != NULL) s->opt->message(s->opt->context, line);
     while (s->opt->is_stopped == NULL || !s->opt->is_stopped(s->opt->context)) {
         (void)MHD_run_wait(daemon, MOMENT_MS);
-        end_late_ones(s);
+        const uint64_t now = drove__now_ns();
+        for (visit *v = s->visit; v < s->visit + DROVE_COUNT(s->visit); v++) {
+            if (v->connection == NULL || v->is_answered || v->is_ending) continue;
+            if (now - v->since_ns > (uint64_t)REQUEST_S * 1000000000u) end_visit(v);
+        }
     }
     MHD_stop_daemon(daemon);
     return DROVE_OK;

@@ -342,25 +342,6 @@ static int compare_for_sort(const void *one, const void *other)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* The defaults stay to the end of their bracket, for comparison. */
-static drove_status run_bracket(tuner *t, size_t first)
-{
-    candidate *chosen[BRACKET + 1];
-    size_t n = t->n - first;
-    for (size_t i = 0; i < n; i++) chosen[i] = &t->candidate[first + i];
-    for (unsigned rung = 0; rung < RUNGS && !t->is_over && n > 0; rung++) {
-        DROVE_TRY(run_rung(t, chosen, n, rung));
-        qsort(chosen, n, sizeof *chosen, compare_for_sort);
-        n = (n + ETA - 1) / ETA;
-        while (n > 0 && !isfinite(chosen[n - 1]->rank)) n--;
-        if (first != 0) continue;
-        bool has_defaults = false;
-        for (size_t i = 0; i < n; i++) has_defaults |= chosen[i] == &t->candidate[0];
-        if (!has_defaults) chosen[n++] = &t->candidate[0];
-    }
-    return DROVE_OK;
-}
-
 static drove_status search(tuner *t)
 {
     t->candidate = drove__alloc(MOST_CANDIDATES + 1, sizeof *t->candidate);
@@ -372,7 +353,20 @@ static drove_status search(tuner *t)
          first = t->n) {
         while (t->n - first < BRACKET && draw_new(t)) continue;
         if (t->n == first) break; /* the space has no others */
-        DROVE_TRY(run_bracket(t, first));
+        /* The defaults stay to the end of their bracket, for comparison. */
+        candidate *chosen[BRACKET + 1];
+        size_t n = t->n - first;
+        for (size_t i = 0; i < n; i++) chosen[i] = &t->candidate[first + i];
+        for (unsigned rung = 0; rung < RUNGS && !t->is_over && n > 0; rung++) {
+            DROVE_TRY(run_rung(t, chosen, n, rung));
+            qsort(chosen, n, sizeof *chosen, compare_for_sort);
+            n = (n + ETA - 1) / ETA;
+            while (n > 0 && !isfinite(chosen[n - 1]->rank)) n--;
+            if (first != 0) continue;
+            bool has_defaults = false;
+            for (size_t i = 0; i < n; i++) has_defaults |= chosen[i] == &t->candidate[0];
+            if (!has_defaults) chosen[n++] = &t->candidate[0];
+        }
     }
     return DROVE_OK;
 }
