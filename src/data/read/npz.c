@@ -32,11 +32,11 @@ enum { NAMES_SHOWN = 12 };
 
 /* ---- members ---- */
 
-/* The member NAME or NAME.npy; false: there is none. */
-static bool find(const drove_zip *zip, const char *name, size_t *member)
+/* The member NAME or NAME.npy, from the first-th on; false: there is none. */
+static bool find(const drove_zip *zip, const char *name, size_t first, size_t *member)
 {
     size_t n = strlen(name);
-    for (size_t i = 0; i < drove__zip_count(zip); i++) {
+    for (size_t i = first; i < drove__zip_count(zip); i++) {
         const char *found = drove__zip_name(zip, i);
         if (strncmp(found, name, n) != 0) continue;
         if (found[n] != '\0' && strcmp(found + n, ".npy") != 0) continue;
@@ -49,7 +49,7 @@ static bool find(const drove_zip *zip, const char *name, size_t *member)
 static bool has(const drove_zip *zip, const char *name)
 {
     size_t member;
-    return find(zip, name, &member);
+    return find(zip, name, 0, &member);
 }
 
 static drove_status fail_member(const drove_zip *zip, const char *path, const char *key,
@@ -75,9 +75,13 @@ static drove_status fail_member(const drove_zip *zip, const char *path, const ch
 static drove_status open_member(const drove_zip *zip, const char *path, const char *key,
                                 const char *name, drove_reader **out)
 {
-    size_t member;
+    size_t member, again;
     char expected[96];
-    if (find(zip, name, &member)) return drove__zip_member(zip, member, out);
+    if (find(zip, name, 0, &member)) {
+        if (!find(zip, name, member + 1, &again)) return drove__zip_member(zip, member, out);
+        return drove__fail(DROVE_E_DATA, "%s: expected one member \"%.60s\", found two", path,
+                           name);
+    }
     snprintf(expected, sizeof expected, "a member \"%.60s\"", name);
     return fail_member(zip, path, key, expected);
 }

@@ -44,6 +44,30 @@ TEST(test_members)
     expect_refusal("npz:" CORPUS "good-stored?label=y", NULL, DROVE_E_ARG, "none", NULL);
 }
 
+/* good-stored, whose targets take the name of the examples. */
+TEST(test_two_members_of_one_name)
+{
+    char bytes[4096];
+    const char *path = "twice.npz";
+    FILE *file = fopen(CORPUS "good-stored", "rb");
+    assert_non_null(file);
+    const size_t n = fread(bytes, 1, sizeof bytes, file);
+    assert_true(n > 5 && n < sizeof bytes);
+    fclose(file);
+    unsigned n_renamed = 0;
+    for (size_t i = 0; i + 5 <= n; i++) {
+        if (memcmp(bytes + i, "y.npy", 5) != 0) continue;
+        bytes[i] = 'x';
+        n_renamed++;
+    }
+    assert_int_equal(n_renamed, 2); /* before the member, and in the directory */
+    assert_non_null(file = fopen(path, "wb"));
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+    expect_refusal("npz:twice.npz?y=x", NULL, DROVE_E_DATA, "one member \"x\", found two", NULL);
+    remove(path);
+}
+
 TEST(test_parts)
 {
     drove_data *train, *test;
