@@ -289,8 +289,8 @@ drove_status drove__config_validate(const drove_config *c, unsigned n_ranks)
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
     DROVE_TRY(check_model(o));
     DROVE_TRY(drove__options_check_words(o));
-    DROVE_TRY(check_method(c, n_ranks));
     DROVE_TRY(drove__partition_check(o->partition));
+    DROVE_TRY(check_method(c, n_ranks));
     DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));
     drove_rounding rounding;
     DROVE_TRY(drove__rounding_parse(o->rounding, &rounding));

@@ -301,6 +301,14 @@ TEST(test_invalid)
     }
 }
 
+TEST(test_values_that_do_not_parse_are_named_as_written)
+{
+    drove_options o = drove__options_default();
+    assert_int_equal(drove_options_set(&o, "strategy", "sync"), DROVE_OK);
+    assert_int_equal(drove_options_set(&o, "partition", "2x1"), DROVE_OK);
+    assert_fails(drove_options_validate(&o), DROVE_E_ARG, "found \"2x1\"");
+}
+
 static drove_config config_with(const char *name, const char *value)
 {
     drove_config config;
