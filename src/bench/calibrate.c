@@ -145,6 +145,13 @@ static void add_row(const calibration *k, json_t **rows, int s, unsigned row, co
 static drove_status run(const drove_bench_context *context, json_t **result)
 {
     char *path = NULL;
+    drovek_table best;
+    DROVE_TRY(drovek_select(&best, drove__cpu_features(), NULL));
+    if (context->out == NULL && strcmp(context->kernels.isa, best.isa) != 0)
+        return drove__fail(DROVE_E_ARG,
+                           "calibrate: --isa %s: expected --out FILE for the constants of a tier "
+                           "below this processor's best, %s",
+                           context->kernels.isa, best.isa);
     calibration *k = calloc(1, sizeof *k);
     if (k == NULL) return drove__fail_nomem("a calibration", sizeof *k);
     const char *into = context->out;

@@ -67,6 +67,11 @@ assert len(r["rows"]) == 18 * 8 * (2 if r["threads"] > 1 else 1)
 for row in r["rows"]:
     assert row["gnps"] > 0 and row["predicted_gnps"] > 0, row
 END
+# Those of a slower tier are not the machine's.
+cp config/drove/throughput.json own.json
+run_for 2 bench calibrate --bytes 4KiB --seconds 0.0005 --isa ref
+grep -q -e '--isa ref: expected --out FILE' err.txt || fail "bench calibrate --isa ref: $(cat err.txt)"
+cmp own.json config/drove/throughput.json
 run_for 0 dmgc D8M8
 grep -Eq '^constants +.*, [0-9]+ processors?, measured 2[0-9]{3}-[0-9]{2}-[0-9]{2}$' out.txt || fail "stored constants: $(cat out.txt)"
 run_for 0 dmgc D8M8 --constants config/drove/throughput.json
