@@ -39,6 +39,19 @@ int cli_cache(const cli_args *args)
 
 int cli_list(const cli_args *args)
 {
+    if (args->n_words > 1) {
+        /* The kind and one of its names, which stand in one word. */
+        char meant[128];
+        snprintf(meant, sizeof meant, "%s:%s", args->word[0], args->word[1]);
+        FILE *nowhere = fopen("/dev/null", "w");
+        const bool is_known = nowhere != NULL && drove_list(meant, false, nowhere) == DROVE_OK;
+        if (nowhere != NULL) fclose(nowhere);
+        if (is_known)
+            return cli_error(CLI_WRONG, "list: unexpected argument \"%s\"; did you mean \"%s\"?",
+                             args->word[1], meant);
+        return cli_error(CLI_WRONG, "list: unexpected argument \"%s\"; usage: drove list %s",
+                         args->word[1], args->command->usage);
+    }
     const char *kind = args->n_words > 0 ? args->word[0] : NULL;
     drove_status status = drove_list(kind, cli_args_has(args, "json"), stdout);
     return cli_exit_status(status);
