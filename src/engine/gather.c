@@ -161,15 +161,17 @@ void drove__gather_fini(drove_gather *g)
 
 /* ---- gathering ---- */
 
-/* Asks for example i of a batch, if there is one, from x[.][row_bytes].  Always inlined: a call of
- * a function that only prefetches counts as one without effect, and gcc 12 drops it. */
+/* Asks for example i of a batch, if there is one, from x[.][row_bytes], into the second-level
+ * cache: it has more requests under way than the first, and a row of floats is 49 lines.  Always
+ * inlined: a call of a function that only prefetches counts as one without effect, and gcc 12 drops
+ * it. */
 __attribute__((always_inline)) static inline void prefetch(const drove_batch *batch, size_t i,
                                                            const void *x, size_t row_bytes)
 {
     if (i >= batch->n_rows) return;
     const char *p = (const char *)x + drove__data_row(batch->data, batch->row[i]) * row_bytes;
     size_t most = row_bytes < PREFETCH_BYTES ? row_bytes : PREFETCH_BYTES;
-    for (size_t at = 0; at < most; at += DROVE_CACHE_LINE) __builtin_prefetch(p + at);
+    for (size_t at = 0; at < most; at += DROVE_CACHE_LINE) __builtin_prefetch(p + at, 0, 2);
 }
 
 static void load_u8(const drove_gather *g, const drove_batch *batch, float *to)
