@@ -214,7 +214,7 @@ static void rows_of_floats(const drove_call *c, size_t from, size_t n, float *dw
 {
     const drove_layer *l = c->layer;
     c->k->gemm_f32(true, false, n, l->n_out, c->n_rows, 1.0f, c->bottom[0].x + from, l->n_in, c->dy,
-                   l->n_out, 0.0f, dw, l->n_out);
+                   l->n_out, c->adds ? 1.0f : 0.0f, dw, l->n_out);
 }
 
 static void rows_of_planes(const drove_call *c, size_t from, size_t n, float *dw)
@@ -273,8 +273,10 @@ static void backward_whole(const drove_call *c)
     const drovek_table *k = c->k;
     const drove_input in = input_of(c);
     float *dw = c->grad + l->w_offset, *dx = c->bottom[0].dx;
-    float *db = l->n_b > 0 ? c->grad + l->b_offset : c->own;
+    float *own_db = l->n_b > 0 ? c->grad + l->b_offset : c->own;
+    float *db = c->adds ? c->pass->db : own_db;
     k->act_grad_f32(c->dy, db, c->y, c->n_rows, l->n_out, l->act);
+    if (c->adds) k->axpy_f32(own_db, db, l->n_b, 1.0f);
     if (dx != NULL && c->words != NULL)
         k->words->gemm(true, c->n_rows, l->n_in, l->n_out, c->dy, l->n_out, c->words,
                        c->bottom[0].adds ? 1.0f : 0.0f, dx, l->n_in);

@@ -43,6 +43,7 @@ typedef struct drove_call { /* one pass of one layer */
     float *dy;   /* [n_rows][n_out] derivative at the output; may be overwritten */
     float *grad; /* [n_params] writes this layer's views and the gaps after them */
     bool   spans_wanted;
+    bool   adds; /* to grad: a dense layer, of more than a few rows, by one part */
 } drove_call;
 
 struct drove_layer_ops {

@@ -349,6 +349,8 @@ typedef void drove_layer_done_fn(void *context, size_t layer);
 typedef struct drove_backward {
     float *grad; /* [n_params] */
     bool   spans_wanted;
+    /* To what grad holds, by one part: of a chain of dense layers, where drove__model_fuses. */
+    bool adds;
     /* Called when a layer's part of grad is complete, from the last layer to the first; or NULL. */
     drove_layer_done_fn *after_layer;
     void                *context;

@@ -185,6 +185,7 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
         drove_call call = make_call(model, k, theta, in, pass, l, part, bottom);
         call.grad = grad;
         call.spans_wanted = to->spans_wanted;
+        call.adds = to->adds;
         if (pass->integers != NULL) drove__integers_round(&call, false);
         layer->ops->backward(&call);
         meet(part);

@@ -6,55 +6,49 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-enum { BLOCK_ROWS = 256, LEAST_ROWS = 1024 };
+/* Gradients of more than MOST_WEIGHTS an input cost more to add than the blocks' outputs save. */
+enum { MOST_WEIGHTS = 1024 };
+
+/* Batches of at least `least` rows are cut in blocks of `rows` or more.  In floats measured by AVX2
+ * and AVX-512 on a Zen 4 with 1 MiB of L2 (docs/results/limits.md); faster products, of narrower
+ * factors, have to be larger to hide what they read (docs/results/bf16.md). */
+typedef struct cut {
+    size_t rows, least;
+} cut;
+
+static cut cut_of(const drove_engine *e)
+{
+    return e->kernels->factors == DROVEK_FACTORS_F32 ? (cut){128, 256} : (cut){256, 1024};
+}
 
 drove_status drove__host_blocks_init(drove_engine *e, const drove_engine_options *opt)
 {
     const size_t n = e->model->n_params;
-    if (n > LEAST_ROWS * e->model->n_inputs) return DROVE_OK; /* adding gradients would cost more */
-    if (opt->infers_only || e->max_rows < LEAST_ROWS || !e->model->is_chain) return DROVE_OK;
+    if (n > MOST_WEIGHTS * e->model->n_inputs) return DROVE_OK;
+    if (opt->infers_only || e->max_rows < cut_of(e).least) return DROVE_OK;
+    if (!e->model->is_chain || !drove__model_fuses(e->model)) return DROVE_OK;
     if (opt->n_threads > 1 || opt->round != NULL) return DROVE_OK;
     if (drove__storage_is_sparse(opt->data->storage)) return DROVE_OK;
     e->sum = drove__alloc(n, sizeof *e->sum);
-    e->part = drove__alloc(n, sizeof *e->part);
-    if (e->sum == NULL || e->part == NULL)
-        return drove__fail_nomem("gradients of blocks", 2 * n * sizeof *e->sum);
+    if (e->sum == NULL) return drove__fail_nomem("gradients of blocks", n * sizeof *e->sum);
     return DROVE_OK;
 }
 
 void drove__host_blocks_fini(drove_engine *e)
 {
     drove__free(e->sum);
-    drove__free(e->part);
 }
 
 bool drove__host_cuts(const drove_engine *e, size_t n_rows)
 {
-    return e->part != NULL && n_rows >= LEAST_ROWS;
+    return e->sum != NULL && n_rows >= cut_of(e).least;
 }
 
-/* A later block, whose layers add to the gradient. */
-typedef struct addition {
-    drove_engine *e;
-    drove_gradient *grad;
-    bool is_last;
-} addition;
-
-static void add_layer(void *context, size_t layer)
-{
-    const addition *a = context;
-    const drove_layer *l = &a->e->model->layer[layer];
-    float *to = a->grad->value, *from = a->e->part;
-    a->e->kernels->axpy_f32(to + l->w_offset, from + l->w_offset, l->n_w, 1.0f);
-    a->e->kernels->axpy_f32(to + l->b_offset, from + l->b_offset, l->n_b, 1.0f);
-    if (a->is_last && a->grad->after_layer != NULL) a->grad->after_layer(a->grad->context, layer);
-}
-
-/* Blocks of nearly the same size, none with less than BLOCK_ROWS. */
+/* Blocks of nearly the same size. */
 drove_status drove__host_gradient_in_blocks(drove_engine *e, const drove_batch *batch,
                                             const float *theta, drove_gradient *grad)
 {
-    const size_t n = batch->n_rows, n_blocks = n / BLOCK_ROWS;
+    const size_t n = batch->n_rows, n_blocks = n / cut_of(e).rows;
     grad->span = NULL;
     grad->n_spans = 0;
     e->pass.is_training = true;
@@ -63,10 +57,10 @@ drove_status drove__host_gradient_in_blocks(drove_engine *e, const drove_batch *
         const size_t first = n * b / n_blocks, next = n * (b + 1) / n_blocks;
         const size_t n_rows = next - first;
         const uint64_t start = drove__now_ns();
-        addition add = {.e = e, .grad = grad, .is_last = first + n_rows == batch->n_rows};
-        const drove_backward to = {.grad = first == 0 ? grad->value : e->part,
-                                   .after_layer = first == 0 ? NULL : add_layer,
-                                   .context = &add};
+        const drove_backward to = {.grad = grad->value,
+                                   .adds = b > 0,
+                                   .after_layer = b + 1 < n_blocks ? NULL : grad->after_layer,
+                                   .context = grad->context};
         drove_input in;
         drove_target target;
         if (batch->loaded == NULL) {

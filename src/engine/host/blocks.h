@@ -1,11 +1,11 @@
 /* engine/host/blocks.h - large batches, some hundred rows after the other.
  *
  * A pass writes the outputs of each layer for all rows, and reads them again in the next layer and
- * on the way back.  Those of 4096 examples are beyond the caches that are a core's own; those of
- * 512 are within, or nearly so.  So the gradient of a large batch is the sum of its blocks', each
- * of them forward and backward before the next is loaded.
+ * on the way back.  Those of 512 examples are beyond the caches that are a core's own, and their
+ * inputs are so already.  So the gradient of a large batch is the sum of its blocks', each of them
+ * forward and backward before the next is loaded; the products of the later ones add to it.
  *
- * Measured on Granite Rapids, 784-128-128-128-10 at 4096: docs/results/bf16.md.
+ * Measured with 784-128-128-128-10: docs/results/limits.md, in bf16: docs/results/bf16.md.
  */
 #ifndef DROVE_ENGINE_HOST_BLOCKS_H
 #define DROVE_ENGINE_HOST_BLOCKS_H

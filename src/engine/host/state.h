@@ -20,8 +20,8 @@ struct drove_engine {
     drove_touched       touched;
     drove_span         *span;    /* [n_features / 2 + 2] at most              */
     size_t              n_spans; /* room                                      */
-    float *sum, *part;    /* [n_params] of batches in blocks (blocks.h); NULL: never in blocks */
-    drove_work_done done; /* by the last begin                         */
+    float              *sum; /* [n_params] of batches in blocks (blocks.h); NULL: never in blocks */
+    drove_work_done     done; /* by the last begin                         */
 };
 
 /* The examples of a batch and their targets (NULL: not wanted). */

@@ -15,8 +15,8 @@
 enum { N_STORED = 300, N_FEATURES = 30, N_CLASSES = 3, MAX_ROWS = 2049, N_LAYERS = 3 };
 enum { LARGEST = 1 << 12 }; /* parameters, at most */
 
-/* Below 1024 rows a batch is not cut; the others divide evenly by 256, or do not. */
-static const size_t batches[] = {700, 1023, 1024, 1025, 1500, MAX_ROWS};
+/* Below 256 rows a batch is not cut; the others divide evenly by 128, or do not. */
+static const size_t batches[] = {200, 255, 256, 257, 700, 1500, MAX_ROWS};
 
 typedef struct problem {
     drove_storage storage;
