@@ -179,6 +179,7 @@ typedef struct drove_steps {        /* made by one call of steps */
     uint64_t    n_steps, n_clamped; /* updates; writes of parameters that were saturated */
     bool        is_finite;          /* every output was */
     drove_score score;              /* FUSED */
+    uint64_t    forward_ns;         /* FUSED: of the time, up to the loss; 0: not known */
 } drove_steps;
 
 /* Capabilities beyond begin and finish.  The runner asks for these, never for a name.

@@ -50,6 +50,11 @@ typedef struct drovek_windows {
     bool         adds;
 } drovek_windows;
 
+/* W[.][n] -= eta A^T B, by gemm_f32 with alpha -eta and beta 1, has the bits of the product and
+ * then sgd_f32 up to this n and k: for these no version leaves it to a library, or adds to W before
+ * it has summed all of k. */
+enum { DROVEK_STEP_N = 512, DROVEK_STEP_K = 64 };
+
 /* The update of n parameters with vectors of state by their gradient.  out may be in, and the same
  * for each state. [racy: all but g] */
 enum { DROVEK_MOST_STATES = 4 };

@@ -60,17 +60,30 @@ static void note(const drove_worker *w, drove_span_kind kind, size_t slice, uint
 
 /* ---- straight into shared parameters ---- */
 
+static bool can_fuse(const drove_worker *w)
+{
+    const drove_loop *loop = w->loop;
+    if (loop->on != NULL) return false; /* parts of such a step could not cost time */
+    if (loop->sync->live == NULL || (loop->source != NULL && loop->source->publishes)) return false;
+    if ((w->engine_ops->can & DROVE_ENGINE_FUSED) == 0 || w->plan->n_cores > 1) return false;
+    return loop->optim->fusable && drove__model_fuses(loop->model);
+}
+
 bool drove__steps_in_place(const drove_worker *w, size_t n_rows)
 {
     const drove_loop *loop = w->loop;
     if (loop->shared != NULL) return true;
-    if (loop->on != NULL) return false; /* parts of such a step could not cost time */
-    if (loop->sync->live == NULL || (loop->source != NULL && loop->source->publishes)) return false;
-    if ((w->engine_ops->can & DROVE_ENGINE_FUSED) == 0 || w->plan->n_cores > 1) return false;
-    if (!loop->optim->fusable) return false;
     size_t usual = loop->plan->source->counts_rows ? n_rows : loop->sizes.update_rows;
-    return (usual == 1 || (loop->sync->needs & DROVE_SYNC_LIVE) != 0) &&
-           drove__model_fuses(loop->model);
+    return (usual == 1 || (loop->sync->needs & DROVE_SYNC_LIVE) != 0) && can_fuse(w);
+}
+
+bool drove__steps_unseen(const drove_worker *w, size_t n_rows)
+{
+    const drove_loop *loop = w->loop;
+    if (loop->plan->n_workers > 1 || loop->trace.recording != NULL) return false;
+    if (loop->trace.spans != NULL || loop->trace.measures_gradients) return false;
+    return can_fuse(w) && !drove__storage_is_sparse(w->data->storage) &&
+           drove__model_fuses_exactly(loop->model, n_rows);
 }
 
 /* A strategy that has lent its parameters under a lock gets them back. */
@@ -107,6 +120,7 @@ static drove_status steps_of_batch(drove_worker *w, const drove_params *live,
     drove__rule_made(w, more.n_steps);
     made->n_steps += more.n_steps;
     made->n_clamped += more.n_clamped;
+    made->forward_ns += more.forward_ns;
     drove__worker_check_finite(w, more.is_finite ? more.score.loss : NAN);
     return DROVE_OK;
 }
@@ -135,7 +149,8 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     DROVE_TRY(status);
     DROVE_TRY(s->live->done(s, w->index, made.n_steps, &info));
     uint64_t t1 = now(w);
-    w->trace.phase_ns[DROVE_PHASE_BACKWARD] += t1 - t0;
+    w->trace.phase_ns[DROVE_PHASE_FORWARD] += made.forward_ns;
+    w->trace.phase_ns[DROVE_PHASE_BACKWARD] += t1 - t0 - made.forward_ns;
     w->trace.busy_ns += t1 - t0;
     w->trace.clamped += made.n_clamped;
     info.attempts += (uint32_t)made.n_steps - 1; /* one each, and the strategy's failed ones */
@@ -489,7 +504,8 @@ drove_status drove__step(drove_worker *w, const drove_task *task, const drove_ba
                          float eta)
 {
     drove_step_hand hand;
-    if (drove__steps_in_place(w, batch->n_rows)) return step_live(w, task, batch, eta);
+    if (drove__steps_in_place(w, batch->n_rows) || drove__steps_unseen(w, batch->n_rows))
+        return step_live(w, task, batch, eta);
     DROVE_TRY(drove__step_begin(w, task, batch, eta, &hand));
     return drove__step_end(w, &hand);
 }

@@ -43,6 +43,9 @@ void drove__step_drop(drove_worker *w, drove_step_hand *hand);
 float drove__step_size(const drove_loop *loop, const drove_task *task);
 /* Do batches of so many examples go straight into the shared parameters? */
 bool drove__steps_in_place(const drove_worker *w, size_t n_rows);
+/* If not, might they?  One worker whose steps nobody records makes them so where the bits are the
+ * same: it spares a gradient written and read. */
+bool drove__steps_unseen(const drove_worker *w, size_t n_rows);
 /* Before the worker parks: updates that its engine still owes the shared parameters, and parameters
  * that its device keeps. */
 drove_status drove__step_settle(drove_worker *w);

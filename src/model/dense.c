@@ -370,6 +370,12 @@ static void backward_fused(const drove_call *c, float *theta, float *db, float e
     k->sgd_f32(b, b, db, l->n_b, eta);
 }
 
+static bool fuses_exactly(const drove_layer *l, size_t n_rows)
+{
+    return n_rows == 1 ||
+           (n_rows > FEW_ROWS && n_rows <= DROVEK_STEP_K && l->n_out <= DROVEK_STEP_N);
+}
+
 /* ---- shape and scratch ---- */
 
 static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
@@ -439,4 +445,5 @@ const drove_layer_ops drove__layer_dense = {
     .backward = backward,
     .backward_finish = backward_finish,
     .backward_fused = backward_fused,
+    .fuses_exactly = fuses_exactly,
 };

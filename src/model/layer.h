@@ -79,6 +79,9 @@ struct drove_layer_ops {
     void (*backward_finish)(const drove_call *c); /* NULL: nothing */
     /* One part: applies the step directly to theta; db[n_out] is scratch.  NULL: not supported. */
     void (*backward_fused)(const drove_call *c, float *theta, float *db, float eta);
+    /* With factors in singles and dense input: whether that has the bits of backward and then the
+     * rule sgd.  Where backward_fused is. */
+    bool (*fuses_exactly)(const drove_layer *l, size_t n_rows);
     /* Batch normalisation: [2][c] means and variances of the last forward pass in training. */
     const float *(*statistics)(const void *own);
     const drove_custom_layer *custom; /* a program's own kind; else NULL */

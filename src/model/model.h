@@ -370,10 +370,12 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
 bool drove__model_is_linear(const drove_model *model);
 /* Whether every layer can apply its step directly to theta. */
 bool drove__model_fuses(const drove_model *model);
+/* Whether they do, and a step of n_rows dense examples has the bits of backward followed by the
+ * rule sgd. */
+bool drove__model_fuses_exactly(const drove_model *model, size_t n_rows);
 /* The same, but every layer applies its step directly to theta (theta -= eta * gradient), without a
- * gradient vector.  A layer's delta is passed down before its W changes.  Batch 1: equals backward
- * followed by the rule sgd bit for bit.  Larger batches: the matrix product accumulates into theta.
- * Needs drove__model_fuses.  [racy: theta] */
+ * gradient vector.  A layer's delta is passed down before its W changes.  Of more than a few rows
+ * the matrix product accumulates into theta.  Needs drove__model_fuses.  [racy: theta] */
 void drove__model_backward_fused(const drove_model *model, const drovek_table *k, float *theta,
                                  const drove_input *in, drove_pass *pass, float eta);
 /* Adds share * the statistics of the last training forward pass to those in theta. */

@@ -227,6 +227,14 @@ bool drove__model_fuses(const drove_model *model)
     return true;
 }
 
+bool drove__model_fuses_exactly(const drove_model *model, size_t n_rows)
+{
+    if (model->factors != DROVEK_FACTORS_F32 || !drove__model_fuses(model)) return false;
+    for (size_t l = 0; l < model->n_layers; l++)
+        if (!model->layer[l].ops->fuses_exactly(&model->layer[l], n_rows)) return false;
+    return true;
+}
+
 void drove__model_backward_fused(const drove_model *model, const drovek_table *k, float *theta,
                                  const drove_input *in, drove_pass *pass, float eta)
 {

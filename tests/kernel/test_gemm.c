@@ -56,6 +56,41 @@ TEST(test_own_products)
     for_each_tier(check_own_products);
 }
 
+/* ---- steps ---- */
+
+enum { MOST_M = 130, ETA_SEED = 20 };
+
+/* W[m][n] -= eta A^T B in one product: the bits of the product, then sgd_f32. */
+static void check_step(const drovek_table *t, size_t m, size_t n, size_t k)
+{
+    static float a[DROVEK_STEP_K * MOST_M], b[DROVEK_STEP_K * DROVEK_STEP_N];
+    static float in_one[MOST_M * DROVEK_STEP_N], in_two[MOST_M * DROVEK_STEP_N],
+        g[MOST_M * DROVEK_STEP_N];
+    static const float eta = 0.0371f;
+    fill_normal(a, k * m, 1.0, ETA_SEED);
+    fill_normal(b, k * n, 1.0, ETA_SEED + 1);
+    fill_normal(in_one, m * n, 1.0, ETA_SEED + 2);
+    memcpy(in_two, in_one, m * n * sizeof *in_one);
+    t->gemm_f32(true, false, m, n, k, -eta, a, m, b, n, 1.0f, in_one, n);
+    t->gemm_f32(true, false, m, n, k, 1.0f, a, m, b, n, 0.0f, g, n);
+    t->sgd_f32(in_two, in_two, g, m * n, eta);
+    assert_same_bits("step in place", t->isa, m * n, in_one, in_two);
+}
+
+static void check_steps(const drovek_table *t)
+{
+    static const size_t n[] = {1, 10, 17, 64, 100, 128, 511, DROVEK_STEP_N};
+    static const size_t m[] = {1, 5, 13, 128, MOST_M}, k[] = {1, 3, 16, 33, DROVEK_STEP_K};
+    for (size_t i = 0; i < sizeof n / sizeof *n; i++)
+        for (size_t j = 0; j < sizeof m / sizeof *m; j++)
+            for (size_t l = 0; l < sizeof k / sizeof *k; l++) check_step(t, m[j], n[i], k[l]);
+}
+
+TEST(test_steps_in_place)
+{
+    for_each_tier(check_steps);
+}
+
 TEST(test_bf16_products)
 {
     for_each_bf16_tier(check_products);

@@ -215,11 +215,15 @@ static drove_status steps(drove_engine *e, const drove_params *live, const drove
     drove_input in;
     drove_target target;
     drove_score score = {0};
+    const uint64_t start = drove__now_ns();
     if (drove__host_cuts(e, batch->n_rows)) {
         e->done = (drove_work_done){0};
         DROVE_TRY(drove__host_step_in_blocks(e, batch, live->theta, eta));
         score = e->done.score;
-        *out = (drove_steps){.n_steps = 1, .is_finite = isfinite(score.loss), .score = score};
+        *out = (drove_steps){.n_steps = 1,
+                             .is_finite = isfinite(score.loss),
+                             .score = score,
+                             .forward_ns = e->done.times.forward_ns};
         return DROVE_OK;
     }
     DROVE_TRY(drove__host_load(e, batch, true, &in, &target));
@@ -228,8 +232,12 @@ static drove_status steps(drove_engine *e, const drove_params *live, const drove
     drove__model_loss(e->model, e->kernels, &target, in.n_rows, 1.0f / (float)in.n_rows, &e->pass,
                       &score);
     DROVE_TRY(drove__pass_outcome(&e->pass)); /* before it reaches the shared parameters */
+    const uint64_t middle = drove__now_ns();
     drove__model_backward_fused(e->model, e->kernels, live->theta, &in, &e->pass, eta);
-    *out = (drove_steps){.n_steps = 1, .is_finite = isfinite(score.loss), .score = score};
+    *out = (drove_steps){.n_steps = 1,
+                         .is_finite = isfinite(score.loss),
+                         .score = score,
+                         .forward_ns = middle - start};
     return DROVE_OK;
 }
 

@@ -38,7 +38,8 @@ INLINE void tile_rows(const panel *t, size_t i, size_t rows, const float *a[4], 
     }
 }
 
-/* C[rows][n_vec registers] = alpha sum + beta C */
+/* C[rows][n_vec registers] = alpha sum + beta C, rounded as sgd_f32 rounds a sum that it is given
+ * (kernel.h: DROVEK_STEP_K). */
 INLINE void finish_tile(const panel *t, float *c, const vec *sum, size_t rows, size_t n_vec)
 {
     vec alpha = vec_set(t->alpha), beta = vec_set(t->beta);
@@ -48,8 +49,9 @@ INLINE void finish_tile(const panel *t, float *c, const vec *sum, size_t rows, s
         for (size_t v = 0; v < n_vec; v++) {
             float *at = c + r * t->c_step + v * LANES;
             size_t count = block_count(v, n_vec, t->last);
-            vec    out = vec_mul(alpha, sum[r * n_vec + v]);
-            if (t->beta != 0.0f) out = vec_fma(beta, racy_load(at, count), out);
+            vec    out = sum[r * n_vec + v];
+            if (t->beta == 0.0f) out = vec_mul(alpha, out);
+            else out = vec_fma(alpha, out, vec_mul(beta, racy_load(at, count)));
             racy_store(at, out, count);
         }
     }

@@ -10,6 +10,8 @@
 #include "base/racy.h"
 #include "kernel/tiers.h"
 
+#include <math.h>
+
 enum { BLOCK_K = 64, BLOCK_N = 64 }; /* 16 KiB of op(B): fits any first-level cache */
 
 typedef struct matrix { /* op(data)[row][col] = data[row * row_step + col * col_step] */
@@ -60,8 +62,10 @@ static void row_times_block(float *c, const float *a, size_t col_step, float par
         float factor = factor_of(a + p * col_step, is_bf16);
         for (size_t j = 0; j < BLOCK_N; j++) sum[j] += factor * part[p][j];
     }
-    for (size_t j = 0; j < n_n; j++)
-        drove__racy_store(c + j, drove__racy_load(c + j) + alpha * sum[j]);
+    for (size_t j = 0; j < n_n; j++) {
+        const float before = drove__racy_load(c + j); /* rounded once, as sgd_f32 is */
+        drove__racy_store(c + j, alpha == 1.0f ? before + sum[j] : fmaf(alpha, sum[j], before));
+    }
 }
 
 static void multiply(bool is_bf16, bool trans_a, bool trans_b, size_t m, size_t n, size_t k,

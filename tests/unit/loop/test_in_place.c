@@ -29,12 +29,23 @@ typedef struct rig {
     drove_layer_ops layer_ops;
     drove_loop loop;
     drove_worker worker;
+    drove_storage storage;
+    drove_data data;
     char address; /* of what is not looked at */
 } rig;
 
 static void fuse(const drove_call *c, float *theta, float *db, float eta)
 {
     (void)c, (void)theta, (void)db, (void)eta;
+}
+
+/* Of more examples than this the bits would differ. */
+enum { MOST_EXACT = 7 };
+
+static bool fuses_exactly(const drove_layer *l, size_t n_rows)
+{
+    (void)l;
+    return n_rows <= MOST_EXACT;
 }
 
 /* All conditions hold: batches of one example. */
@@ -48,6 +59,7 @@ static void open_rig(rig *r)
     r->optim.fusable = true;
     r->engine.can = DROVE_ENGINE_FUSED;
     r->layer_ops.backward_fused = fuse;
+    r->layer_ops.fuses_exactly = fuses_exactly;
     r->layer.ops = &r->layer_ops;
     r->model.n_layers = 1;
     r->model.layer = &r->layer;
@@ -60,6 +72,10 @@ static void open_rig(rig *r)
     r->worker.loop = &r->loop;
     r->worker.plan = &r->place;
     r->worker.engine_ops = &r->engine;
+    r->plan.n_workers = 1;
+    r->storage.x_kind = DROVE_X_F32;
+    r->data.storage = &r->storage;
+    r->worker.data = &r->data;
 }
 
 TEST(each_condition_is_needed)
@@ -101,5 +117,31 @@ TEST(the_number_of_examples_is_the_sources)
         r.sync.needs = lives ? DROVE_SYNC_LIVE : 0;
         assert_int_equal(drove__steps_in_place(&r.worker, this),
                          lives || (counts ? this : usual) == 1);
+    }
+}
+
+/* One worker alone, with batches of several examples. */
+TEST(one_worker_steps_in_place_where_nobody_sees_it)
+{
+    rig r;
+    open_rig(&r);
+    r.loop.sizes.update_rows = MOST_EXACT;
+    assert_false(drove__steps_in_place(&r.worker, MOST_EXACT));
+    assert_true(drove__steps_unseen(&r.worker, MOST_EXACT));
+    assert_false(drove__steps_unseen(&r.worker, MOST_EXACT + 1));
+    for (unsigned broken = 0; broken < 8; broken++) {
+        open_rig(&r);
+        switch (broken) {
+        case 0: r.plan.n_workers = 2; break;
+        case 1: r.loop.trace.recording = (drove_recording *)&r.address; break;
+        case 2: r.loop.trace.spans = (drove_spans *)&r.address; break;
+        case 3: r.loop.trace.measures_gradients = true; break;
+        case 4: r.storage.x_kind = DROVE_X_CSR; break;
+        case 5: r.model.factors = DROVEK_FACTORS_BF16; break;
+        case 6: r.sync.live = NULL; break;
+        case 7: r.layer_ops.backward_fused = NULL; break;
+        }
+        if (drove__steps_unseen(&r.worker, MOST_EXACT))
+            fail_msg("condition %u does not count", broken);
     }
 }
