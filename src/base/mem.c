@@ -39,6 +39,18 @@ bool drove__memory_is_shared(void)
     return share_depth > 0;
 }
 
+/* Advice only: a kernel without huge pages refuses it; the memory is still valid. */
+static void advise_huge(char *block, size_t size_bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const size_t before = -(uintptr_t)block & (HUGE_PAGE_BYTES - 1);
+    if (size_bytes < before + HUGE_PAGE_BYTES) return;
+    (void)madvise(block + before, (size_bytes - before) & ~(HUGE_PAGE_BYTES - 1), MADV_HUGEPAGE);
+#else
+    (void)block, (void)size_bytes;
+#endif
+}
+
 void *drove__alloc(size_t count, size_t size_bytes)
 {
     size_t total_bytes;
@@ -56,10 +68,7 @@ void *drove__alloc(size_t count, size_t size_bytes)
         uintptr_t block = (uintptr_t)mapping + DROVE_CACHE_LINE;
         if (is_large) {
             block = (block + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
-#ifdef MADV_HUGEPAGE
-            /* Advice only: a kernel without huge pages refuses it; the memory is still valid. */
-            (void)madvise((void *)block, total_bytes & ~(HUGE_PAGE_BYTES - 1), MADV_HUGEPAGE);
-#endif
+            advise_huge((char *)block, total_bytes);
         }
         *(block_header *)(block - DROVE_CACHE_LINE) =
             (block_header){.mapping = mapping, .mapping_bytes = mapping_bytes};
@@ -85,5 +94,7 @@ void *drove__grow(void *memory, size_t count, size_t size_bytes)
 {
     size_t total_bytes;
     if (__builtin_mul_overflow(count, size_bytes, &total_bytes)) return NULL;
-    return realloc(memory, total_bytes > 0 ? total_bytes : 1);
+    char *grown = realloc(memory, total_bytes > 0 ? total_bytes : 1);
+    if (grown != NULL && total_bytes >= LARGE_BYTES) advise_huge(grown, total_bytes);
+    return grown;
 }

@@ -32,6 +32,7 @@ const char *drove__cell_missing_word(size_t i)
 bool drove__cell_is_missing(const char *text, size_t length)
 {
     if (length > 4) return false;
+    if (length > 0 && memchr("?-.Nn#<", *text, 7) == NULL) return false; /* most cells */
     for (size_t i = 0; i < sizeof missing_words / sizeof *missing_words; i++) {
         const char *word = missing_words[i];
         if (strlen(word) == length && memcmp(word, text, length) == 0) return true;
@@ -55,7 +56,9 @@ static const char *const value_words[] = {
 
 static bool is_among(const char *text, size_t length, const char *const *words)
 {
+    if (length == 0) return false;
     for (; *words != NULL; words++) {
+        if (((**words ^ *text) & 0xdf) != 0) continue; /* upper and lower case differ by one bit */
         if (strlen(*words) == length && strncasecmp(text, *words, length) == 0) return true;
     }
     return false;
@@ -221,6 +224,7 @@ bool drove__cell_number(drove_number_form form, const char *text, size_t length,
     static const char group[DROVE_N_FORMS] = {0, ',', 0, '.'};
     char simple[NUMBER_MOST], plain[NUMBER_MOST];
     size_t n_simple, n;
+    if (length > 0 && ((*text | 0x20) >= 'a' && (*text | 0x20) <= 'z')) return false;
     if (form == DROVE_FORM_POINT && scan_plain(text, length, out)) return true;
     if (length == 0 || length >= 2 * NUMBER_MOST || !simplify(text, length, simple, &n_simple))
         return false;

@@ -100,6 +100,7 @@ static bool take_name(const char **at, const char *end, const char *const *names
     while (c < end && is_letter(*c)) c++;
     const size_t n = (size_t)(c - *at);
     for (size_t i = 0; i < n_names && n >= 3; i++) {
+        if (((**at ^ *names[i]) & 0xdf) != 0) continue; /* upper and lower case differ by one bit */
         const bool is_sept = n == 4 && i == 8;
         if (strncasecmp(*at, names[i], n) != 0 || (n != 3 && !is_sept && n != strlen(names[i])))
             continue;

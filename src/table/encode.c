@@ -9,7 +9,6 @@
 #include "table/parallel.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,62 +23,65 @@ typedef struct encoding_column {
     const drove_scan_column *from;
     value_slot *slot; /* [n_slots], a power of two; of a category */
     size_t n_slots;
+    /* Columns from here on that are numbers without bins, one after the other in the raw words
+     * and in the features. */
+    size_t n_bare;
 } encoding_column;
 
-typedef struct sparse_block { /* rows of a block, sparse */
-    uint32_t *index;
-    float *value;
-    size_t n, capacity;
+typedef struct sparse_block { /* rows of a block, sparse: from `first` on in index and value */
+    size_t first, n;
 } sparse_block;
+
+enum { MONTHS = 12, DAYS = 31, WEEKDAYS = 7, HOURS = 24 };
+
+/* Of each part of a date the point of a circle, sine and cosine; filled once, as dates are many. */
+typedef struct cycles {
+    float month[MONTHS][2], day[DAYS][2], weekday[WEEKDAYS][2], hour[HOURS][2];
+} cycles;
 
 typedef struct encoding {
     drove_known_table *known;
     encoding_column *column; /* [n_columns] those with features, in their order */
+    double *centre;          /* [n_columns] theirs */
     size_t n_columns;
     size_t *place; /* [n_rows] where a row goes, or NO_ROW; NULL: to its own number */
     drove_encoded *out;
-    sparse_block *sparse;   /* [n_blocks]; NULL: dense */
-    atomic_bool has_failed; /* not enough memory */
+    sparse_block *sparse; /* [n_blocks]; NULL: dense */
+    cycles cycle;
 } encoding;
 
 typedef struct sink { /* one row */
     float *x;         /* dense, zeroed; NULL: sparse */
-    sparse_block *sparse;
-    encoding *e;
+    uint32_t *index;  /* the next features of the row */
+    float *value;
 } sink;
 
 /* Features of a row come in ascending order. */
-static void put(sink *s, size_t feature, float value)
+static inline void put(sink *s, size_t feature, float value)
 {
-    sparse_block *b = s->sparse;
     if (s->x != NULL) {
         s->x[feature] = value;
         return;
     }
-    if (b->n == b->capacity) {
-        size_t wanted = 2 * b->capacity + 1024;
-        uint32_t *index = drove__grow(b->index, wanted, sizeof *index);
-        if (index != NULL) b->index = index;
-        float *grown = drove__grow(b->value, wanted, sizeof *grown);
-        if (grown != NULL) b->value = grown;
-        if (index == NULL || grown == NULL) {
-            /* relaxed: joining orders it */
-            atomic_store_explicit(&s->e->has_failed, true, memory_order_relaxed);
-            return;
-        }
-        b->capacity = wanted;
-    }
-    b->index[b->n] = (uint32_t)feature;
-    b->value[b->n++] = value;
+    *s->index++ = (uint32_t)feature;
+    *s->value++ = value;
 }
 
 /* ---- columns ---- */
 
-static void put_cycle(sink *s, size_t feature, unsigned at, unsigned period)
+static void fill_cycle(float (*at)[2], unsigned period)
 {
-    double angle = 2 * 3.14159265358979323846 * at / period;
-    put(s, feature, (float)sin(angle));
-    put(s, feature + 1, (float)cos(angle));
+    for (unsigned i = 0; i < period; i++) {
+        const double angle = 2 * 3.14159265358979323846 * i / period;
+        at[i][0] = (float)sin(angle);
+        at[i][1] = (float)cos(angle);
+    }
+}
+
+static void put_point(sink *s, size_t feature, const float at[2])
+{
+    put(s, feature, at[0]);
+    put(s, feature + 1, at[1]);
 }
 
 /* The number, and the part of each bin that lies below it. */
@@ -94,17 +96,17 @@ static void put_number(sink *s, const drove_column *c, double value)
     }
 }
 
-static void put_date(sink *s, const drove_column *c, double seconds)
+static void put_date(sink *s, const cycles *cycle, const drove_column *c, double seconds)
 {
     size_t f = c->first_feature;
     drove_date date = drove__date_of((int64_t)seconds);
     const double year_centre = drove__year_centre(c);
     put(s, f, (float)(seconds / 86400 - c->centre));
     put(s, f + 1, (float)(date.year - year_centre));
-    put_cycle(s, f + 2, date.month - 1, 12);
-    put_cycle(s, f + 4, date.day - 1, 31);
-    put_cycle(s, f + 6, date.weekday, 7);
-    if (c->has_time) put_cycle(s, f + 8, date.hour, 24);
+    put_point(s, f + 2, cycle->month[date.month - 1]);
+    put_point(s, f + 4, cycle->day[date.day - 1]);
+    put_point(s, f + 6, cycle->weekday[date.weekday]);
+    if (c->has_time) put_point(s, f + 8, cycle->hour[date.hour]);
 }
 
 /* Place of a category's value, or n_values. */
@@ -128,8 +130,8 @@ static void put_words(sink *s, const drove_column *c, uint32_t *word, size_t n)
 }
 
 /* Puts a cell; returns whether it is missing. */
-static bool put_cell(sink *s, const encoding_column *ec, uint32_t raw, double value,
-                     uint32_t **word)
+static bool put_cell(sink *s, const cycles *cycle, const encoding_column *ec, uint32_t raw,
+                     double value, uint32_t **word)
 {
     const drove_column *c = ec->column;
     bool is_missing;
@@ -144,7 +146,7 @@ static bool put_cell(sink *s, const encoding_column *ec, uint32_t raw, double va
         return is_missing;
     case DROVE_COLUMN_DATE:
         is_missing = isnan(value);
-        put_date(s, c, is_missing ? c->fill : value);
+        put_date(s, cycle, c, is_missing ? c->fill : value);
         return is_missing;
     case DROVE_COLUMN_CATEGORY: {
         size_t place = find_value(ec, raw);
@@ -161,6 +163,30 @@ static bool put_cell(sink *s, const encoding_column *ec, uint32_t raw, double va
         return false;
     default: return false;
     }
+}
+
+/* By its bits, which vectorises. */
+static bool is_nan(uint32_t raw)
+{
+    return (raw & 0x7fffffffu) > 0x7f800000u;
+}
+
+/* Puts up to n numbers, those before the first that is missing; returns how many. */
+static size_t put_bare(sink *s, size_t feature, const uint32_t *raw, const double *centre, size_t n)
+{
+    float *value = s->x != NULL ? s->x + feature : s->value;
+    bool has_nan = false;
+    for (size_t i = 0; i < n; i++) has_nan |= is_nan(raw[i]);
+    if (has_nan) {
+        n = 0;
+        while (!is_nan(raw[n])) n++;
+    }
+    for (size_t i = 0; i < n; i++) value[i] = (float)((double)drove__raw_float(raw[i]) - centre[i]);
+    if (s->x != NULL) return n;
+    for (size_t i = 0; i < n; i++) s->index[i] = (uint32_t)(feature + i);
+    s->index += n;
+    s->value += n;
+    return n;
 }
 
 /* ---- rows ---- */
@@ -183,20 +209,29 @@ static void encode_block(void *context, size_t item, unsigned thread)
             }
             continue;
         }
-        sink s = {.e = e};
-        if (e->sparse != NULL) s.sparse = &e->sparse[item];
-        else s.x = e->out->x + place * n_features;
-        size_t before = s.sparse != NULL ? s.sparse->n : 0;
+        sparse_block *sparse = e->sparse != NULL ? &e->sparse[item] : NULL;
+        const size_t at = sparse != NULL ? sparse->first + sparse->n : 0;
+        sink s = {0};
+        if (sparse == NULL) s.x = e->out->x + place * n_features;
+        else s.index = e->out->index + at, s.value = e->out->value + at;
         for (size_t i = 0; i < e->n_columns; i++) {
             const encoding_column *ec = &e->column[i];
             const drove_column *c = ec->column;
-            const double *wide = t->wide[ec->from->slot];
+            const size_t n_put =
+                put_bare(&s, c->first_feature, raw + ec->from->slot, e->centre + i, ec->n_bare);
+            if (n_put > 0) {
+                i += n_put - 1;
+                continue;
+            }
             const uint32_t cell = raw[ec->from->slot];
+            const double *wide = t->wide[ec->from->slot];
             const double value = wide != NULL ? wide[row] : (double)drove__raw_float(cell);
-            bool is_missing = put_cell(&s, ec, cell, value, &word);
+            bool is_missing = put_cell(&s, &e->cycle, ec, cell, value, &word);
             if (is_missing && c->has_missing) put(&s, c->first_feature + c->n_features - 1, 1);
         }
-        if (s.sparse != NULL) e->out->row_start[place + 1] = s.sparse->n - before;
+        if (sparse == NULL) continue;
+        e->out->row_start[place + 1] = (size_t)(s.index - e->out->index) - at;
+        sparse->n += e->out->row_start[place + 1];
     }
 }
 
@@ -216,6 +251,19 @@ static drove_status index_values(encoding_column *ec)
         if (ec->slot[at].hash == 0) ec->slot[at] = (value_slot){c->hash[i], (uint32_t)i};
     }
     return DROVE_OK;
+}
+
+/* Features of a row that a column puts at most; words come on top. */
+static size_t features_most(const drove_column *c)
+{
+    switch (c->type) {
+    case DROVE_COLUMN_NUMBER: return 1 + c->n_bins + c->has_missing;
+    case DROVE_COLUMN_BOOLEAN: return 1 + (size_t)c->has_missing;
+    case DROVE_COLUMN_DATE: return c->n_features;
+    case DROVE_COLUMN_CATEGORY:
+    case DROVE_COLUMN_HASHED: return 1; /* a value, or that it is missing */
+    default: return c->has_missing;
+    }
 }
 
 /* True if the raw words are the features already. */
@@ -242,15 +290,34 @@ static drove_status encode(encoding *e, const bool *keep, size_t n_kept)
     drove_table *t = &known->table;
     const drove_schema *schema = known->schema;
 
+    fill_cycle(e->cycle.month, MONTHS);
+    fill_cycle(e->cycle.day, DAYS);
+    fill_cycle(e->cycle.weekday, WEEKDAYS);
+    fill_cycle(e->cycle.hour, HOURS);
+
     /* the columns with features, and a place for each row that is kept */
     e->column = calloc(schema->n_columns, sizeof *e->column);
-    if (e->column == NULL) return drove__fail_nomem("columns", schema->n_columns);
+    e->centre = drove__grow(NULL, schema->n_columns, sizeof *e->centre);
+    if (e->column == NULL || e->centre == NULL)
+        return drove__fail_nomem("columns", schema->n_columns);
     for (size_t i = 0; i < schema->n_columns; i++) {
         if (!drove__column_is_used(&schema->column[i])) continue;
         encoding_column *ec = &e->column[e->n_columns++];
         ec->column = &schema->column[i];
         ec->from = &known->table.column[known->source[i]];
         if (ec->column->type == DROVE_COLUMN_CATEGORY) DROVE_TRY(index_values(ec));
+    }
+
+    for (size_t i = e->n_columns; i-- > 0;) {
+        encoding_column *ec = &e->column[i];
+        const drove_column *c = ec->column;
+        e->centre[i] = c->centre;
+        if (c->type != DROVE_COLUMN_NUMBER || t->wide[ec->from->slot] != NULL || c->n_bins > 0)
+            continue;
+        ec->n_bare = 1;
+        if (i + 1 < e->n_columns && ec[1].from->slot == ec->from->slot + 1 &&
+            ec[1].column->first_feature == c->first_feature + 1)
+            ec->n_bare += ec[1].n_bare;
     }
 
     if (keep != NULL) {
@@ -279,31 +346,39 @@ static drove_status encode(encoding *e, const bool *keep, size_t n_kept)
         return DROVE_OK;
     }
 
-    /* sparse ones are made block by block */
+    /* Of sparse ones a block's go to where they are if no block before has fewer features than its
+     * columns may have.  Memory that is reserved beyond them is never touched. */
+    size_t n = 0, n_per_row = 0;
+    for (size_t i = 0; i < e->n_columns; i++) n_per_row += features_most(e->column[i].column);
     out->row_start = calloc(n_kept + 1, sizeof *out->row_start);
     e->sparse = calloc(t->n_blocks, sizeof *e->sparse);
     if (out->row_start == NULL || e->sparse == NULL)
         return drove__fail_nomem("sparse rows", n_kept * sizeof *out->row_start);
-    drove__table_run(t->n_threads, t->n_blocks, encode_block, e);
-    if (atomic_load_explicit(&e->has_failed, memory_order_relaxed))
-        return drove__fail_nomem("sparse rows", sizeof(float));
-
-    /* row_start from the counts, and the blocks' rows one after the other */
-    size_t n = 0;
-    for (size_t i = 0; i < n_kept; i++) out->row_start[i + 1] += out->row_start[i];
-    for (size_t b = 0; b < t->n_blocks; b++) n += e->sparse[b].n;
+    for (size_t b = 0; b < t->n_blocks; b++) {
+        e->sparse[b].first = n;
+        n += t->block[b].n_rows * n_per_row + t->block[b].n_words;
+    }
     out->index = drove__grow(NULL, n, sizeof *out->index);
     out->value = drove__grow(NULL, n, sizeof *out->value);
     if (out->index == NULL || out->value == NULL)
         return drove__fail_nomem("sparse rows", n * sizeof *out->value);
+    drove__table_run(t->n_threads, t->n_blocks, encode_block, e);
+
+    /* row_start from the counts, and the blocks' rows one after the other */
     n = 0;
+    for (size_t i = 0; i < n_kept; i++) out->row_start[i + 1] += out->row_start[i];
     for (size_t b = 0; b < t->n_blocks; b++) {
         const sparse_block *from = &e->sparse[b];
-        if (from->n == 0) continue;
-        memcpy(out->index + n, from->index, from->n * sizeof *out->index);
-        memcpy(out->value + n, from->value, from->n * sizeof *out->value);
+        if (from->first != n) {
+            memmove(out->index + n, out->index + from->first, from->n * sizeof *out->index);
+            memmove(out->value + n, out->value + from->first, from->n * sizeof *out->value);
+        }
         n += from->n;
     }
+    uint32_t *index = drove__grow(out->index, n, sizeof *index);
+    if (index != NULL) out->index = index;
+    float *value = drove__grow(out->value, n, sizeof *value);
+    if (value != NULL) out->value = value;
     return DROVE_OK;
 }
 
@@ -314,11 +389,8 @@ drove_status drove__table_encode(drove_known_table *known, const bool *keep, siz
     *out = (drove_encoded){0};
     drove_status status = encode(&e, keep, n_kept);
     for (size_t i = 0; e.column != NULL && i < e.n_columns; i++) free(e.column[i].slot);
-    for (size_t b = 0; e.sparse != NULL && b < known->table.n_blocks; b++) {
-        free(e.sparse[b].index);
-        free(e.sparse[b].value);
-    }
     free(e.column);
+    free(e.centre);
     free(e.sparse);
     free(e.place);
     if (status == DROVE_OK) return DROVE_OK;

@@ -268,9 +268,8 @@ static bool is_boolean(const drove_dictionary *d)
     float value[2];
     size_t length[2], n = 0;
     if (d->n != 2 || d->is_full) return false;
-    for (size_t i = 0; i < d->n_slots; i++) {
+    for (size_t i = 0; i < d->n; i++) {
         const drove_cell *cell = &d->entry[i].cell;
-        if (d->entry[i].hash == 0) continue;
         if (!drove__cell_boolean(cell->text, cell->length, &value[n])) return false;
         length[n++] = cell->length;
     }
@@ -286,9 +285,8 @@ static drove_status set_values(drove_column *c, const drove_dictionary *d)
     c->value = calloc(d->n, sizeof *c->value);
     c->hash = calloc(d->n, sizeof *c->hash);
     if (c->value == NULL || c->hash == NULL) return drove__fail_nomem("categories", d->n);
-    for (size_t i = 0; i < d->n_slots; i++) {
+    for (size_t i = 0; i < d->n; i++) {
         const drove_cell *cell = &d->entry[i].cell;
-        if (d->entry[i].hash == 0) continue;
         char *text = malloc(cell->length + 1);
         if (text == NULL) return drove__fail_nomem("categories", cell->length);
         memcpy(text, cell->text, cell->length);
@@ -343,20 +341,19 @@ static drove_status settle_text(learner *l, size_t column, drove_column *c)
     if (c->type == DROVE_COLUMN_HASHED) c->n_hash = n_hash(l, DROVE_HASH_DEFAULT);
     if (c->type == DROVE_COLUMN_CATEGORY) return set_values(c, d);
     if (c->type != DROVE_COLUMN_BOOLEAN) return DROVE_OK;
-    for (size_t i = 0; i < d->n_slots; i++) {
+    for (size_t i = 0; i < d->n; i++) {
         float value = 0;
         const drove_entry *e = &d->entry[i];
-        if (e->hash == 0 || !drove__cell_boolean(e->cell.text, e->cell.length, &value)) continue;
-        if (2 * e->n > l->n_rows - c->n_missing) c->fill = (double)value;
+        if (!drove__cell_boolean(e->cell.text, e->cell.length, &value)) continue;
+        if (2 * d->n_cells[i] > l->n_rows - c->n_missing) c->fill = (double)value;
     }
 
     /* hashes become 1 and 0 */
     uint32_t hash_of_true = 0;
-    for (size_t i = 0; i < d->n_slots; i++) {
+    for (size_t i = 0; i < d->n; i++) {
         float value = 0;
         const drove_cell *cell = &d->entry[i].cell;
-        if (d->entry[i].hash != 0 && drove__cell_boolean(cell->text, cell->length, &value) &&
-            value == 1)
+        if (drove__cell_boolean(cell->text, cell->length, &value) && value == 1)
             hash_of_true = d->entry[i].hash;
     }
     for (size_t row = 0; row < t->n_rows; row++) {

@@ -199,13 +199,12 @@ static void note_unseen(drove_known_table *known, const drove_column *c, const d
 {
     uint64_t n = 0;
     const drove_entry *shown = NULL;
-    for (size_t i = 0; i < d->n_slots; i++) {
+    for (size_t i = 0; i < d->n; i++) {
         const drove_entry *e = &d->entry[i];
-        if (e->hash == 0) continue;
         size_t k = 0;
         while (k < c->n_values && c->hash[k] != e->hash) k++;
         if (k < c->n_values) continue; /* the training data have it */
-        n += e->n;
+        n += d->n_cells[i];
         if (shown == NULL || e->cell.text < shown->cell.text) shown = e;
     }
     if (n == 0) return;

@@ -48,7 +48,7 @@ static drove_status read_text(worker *w, drove_column_count *count, const drove_
     drove_cell own = *cell;
     const char *text;
     size_t length;
-    if (own.length > 2 && memcmp(own.text + own.length - 2, ".0", 2) == 0 &&
+    if (own.length > 2 && own.text[own.length - 1] == '0' && own.text[own.length - 2] == '.' &&
         drove__cell_is_integer(own.text, own.length - 2))
         own.length -= 2;
     /* The text without "", in the worker's scratch if it had some. */
@@ -65,7 +65,7 @@ static drove_status read_text(worker *w, drove_column_count *count, const drove_
         text = w->scratch;
     }
     *raw = drove__text_hash(text, length);
-    return drove__dictionary_add(&count->dictionary, &own, *raw, 1);
+    return drove__dictionary_add(&count->dictionary, &own, *raw);
 }
 
 static bool is_word_byte(char c)

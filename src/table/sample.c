@@ -162,10 +162,12 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
         s->long_number[s->n_present % DROVE_LONG_NUMBERS] = number;
         s->long_hash[s->n_present % DROVE_LONG_NUMBERS] = long_hash;
     }
-    s->n_with_digits += has_digit(cell);
-    const bool is_number = look_at_number(s, cell);
+    /* Numbers, dates and times have digits; most words have none. */
+    const bool has_digits = has_digit(cell);
+    s->n_with_digits += has_digits;
+    const bool is_number = has_digits && look_at_number(s, cell);
     bool has_time, is_date = false;
-    for (int i = 0; i < DROVE_N_DATE_ORDERS; i++) {
+    for (int i = 0; has_digits && i < DROVE_N_DATE_ORDERS; i++) {
         int64_t date;
         if (!drove__cell_date((drove_date_order)i, cell->text, cell->length, &date, &has_time))
             continue;
@@ -173,7 +175,7 @@ static void look_at_cell(drove_sample *s, const drove_cell *cell)
         s->n_date[i]++;
         s->has_slash = s->has_slash || memchr(cell->text, '/', cell->length) != NULL;
     }
-    const bool is_clock = drove__cell_clock(cell->text, cell->length, &seconds);
+    const bool is_clock = has_digits && drove__cell_clock(cell->text, cell->length, &seconds);
     s->n_clock += is_clock;
     if (!is_number && !is_date && !is_clock) {
         const uint32_t hash = drove__text_hash(cell->text, cell->length);

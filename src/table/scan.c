@@ -20,30 +20,25 @@ static const char *closing_quote(const char *at, const char *end, bool *is_doubl
     return NULL;
 }
 
-/* From the start of a cell: behind a quoted text, or `at` itself. */
-static const char *skip_quoted(const drove_dialect *d, const char *at, const char *end)
-{
-    bool is_doubled;
-    while (at < end && is_padding(d, *at)) at++;
-    if (at == end || *at != '"') return at;
-    const char *quote = closing_quote(at + 1, end, &is_doubled);
-    return quote != NULL ? quote + 1 : end;
-}
-
 const char *drove__record_end(const drove_dialect *d, const char *at, const char *end)
 {
-    const char *line_end = memchr(at, d->line_end, (size_t)(end - at));
+    const char *first = at, *quote, *line_end = memchr(at, d->line_end, (size_t)(end - at));
     if (line_end == NULL) line_end = end;
-    if (memchr(at, '"', (size_t)(line_end - at)) == NULL) return line_end;
-    while (at < end) {
-        if (d->separator == ' ')
-            while (at < end && *at == ' ') at++;
-        at = skip_quoted(d, at, end);
-        while (at < end && *at != d->separator && *at != d->line_end) at++;
-        if (at == end || *at == d->line_end) return at;
-        at++;
+    while ((quote = memchr(at, '"', (size_t)(line_end - at))) != NULL) {
+        /* A quote that does not begin a cell is a character like any other. */
+        const char *before = quote;
+        bool is_doubled;
+        while (before > first && is_padding(d, before[-1])) before--;
+        at = quote + 1;
+        if (before > first && before[-1] != d->separator) continue;
+        quote = closing_quote(at, end, &is_doubled);
+        if (quote == NULL) return end;
+        at = quote + 1;
+        if (at <= line_end) continue;
+        line_end = memchr(at, d->line_end, (size_t)(end - at));
+        if (line_end == NULL) line_end = end;
     }
-    return end;
+    return line_end;
 }
 
 bool drove__record_next(const drove_dialect *d, const char **at, const char *end,

@@ -183,6 +183,56 @@ TEST(test_sparse)
     drove__known_table_fini(&known);
 }
 
+/* Several blocks whose rows have fewer features than the columns may have: no gap stays. */
+TEST(test_sparse_blocks)
+{
+    enum { ROWS = 30000 };
+    drove_known_table known;
+    drove_encoded x;
+    drove_table_options opt = options_of("gaps", "y");
+    opt.onehot = 64;
+    FILE *file = fopen("gaps", "w");
+    assert_non_null(file);
+    fputs("a,b,c,smokes,town,y\n", file);
+    for (unsigned row = 0; row < ROWS; row++)
+        fprintf(file, "%.1f,%s,%u.5,%s,town%u,%u\n", row % 10 * 0.5, row % 3 == 0 ? "" : "2.5",
+                row % 20, row % 4 == 0 ? "yes" : "no", row * 7 % 500, row % 2);
+    assert_int_equal(fclose(file), 0);
+    learn(&opt, &known);
+    assert_true(known.table.n_blocks > 3 && known.schema->is_sparse);
+    known.table.n_threads = 2;
+    encode(&known, &x);
+    const drove_column *a = column_of(&known, "a"), *b = column_of(&known, "b"),
+                       *c = column_of(&known, "c"), *smokes = column_of(&known, "smokes"),
+                       *town = column_of(&known, "town");
+    size_t at = 0;
+    for (size_t row = 0; row < ROWS; row++) {
+        assert_int_equal(x.row_start[row], at);
+        assert_int_equal(x.index[at], a->first_feature);
+        expect_near(x.value[at++], (double)(row % 10) * 0.5 - a->centre);
+        assert_int_equal(x.index[at], b->first_feature);
+        expect_near(x.value[at++], 2.5 - b->centre); /* the median, where it is missing */
+        if (row % 3 == 0) {
+            assert_int_equal(x.index[at], b->first_feature + 1);
+            expect_near(x.value[at++], 1);
+        }
+        assert_int_equal(x.index[at], c->first_feature);
+        expect_near(x.value[at++], (double)(row % 20) + 0.5 - c->centre);
+        if (row % 4 == 0) {
+            assert_int_equal(x.index[at], smokes->first_feature);
+            expect_near(x.value[at++], 1);
+        }
+        assert_in_range(x.index[at], town->first_feature,
+                        town->first_feature + DROVE_HASH_DEFAULT - 1);
+        expect_near(x.value[at++], 1);
+    }
+    assert_int_equal(x.row_start[ROWS], at);
+    free(x.row_start);
+    free(x.index);
+    free(x.value);
+    drove__known_table_fini(&known);
+}
+
 /* Whatever the number of threads, the same features. */
 TEST(test_threads)
 {

@@ -72,6 +72,49 @@ static void expect_dialect(const char *text, char separator, char line_end, bool
     if (drove__detect_header(&content, &d) != is_header) fail_msg("%s: header", text);
 }
 
+/* The definition, byte by byte: a quote counts where a cell begins. */
+static size_t plain_record_end(const drove_dialect *d, const char *text, size_t n)
+{
+    bool begins = true, is_quoted = false;
+    for (size_t i = 0; i < n; i++) {
+        if (is_quoted) {
+            if (text[i] != '"') continue;
+            if (i + 1 < n && text[i + 1] == '"') i++;
+            else is_quoted = false;
+        } else if (text[i] == d->line_end) {
+            return i;
+        } else if (text[i] == '"' && begins) {
+            is_quoted = true;
+            begins = false;
+        } else if (text[i] == d->separator) {
+            begins = true;
+        } else if (text[i] != ' ' && text[i] != '\t') {
+            begins = false;
+        }
+    }
+    return n;
+}
+
+TEST(test_record_ends)
+{
+    static const drove_dialect dialects[] = {{',', '\n'}, {' ', '\n'}, {'\t', '\n'}, {';', '\r'}};
+    static const char alphabet[] = "a,\"\" \t\n;\r";
+    char text[24];
+    uint32_t random = 1;
+    for (unsigned trial = 0; trial < 200000; trial++) {
+        const drove_dialect *d = &dialects[trial % 4];
+        const size_t n = 1 + trial % sizeof text;
+        for (size_t i = 0; i < n; i++) {
+            random = random * 1664525u + 1013904223u;
+            text[i] = alphabet[(random >> 16) % (sizeof alphabet - 1)];
+        }
+        const size_t found = (size_t)(drove__record_end(d, text, text + n) - text);
+        if (found != plain_record_end(d, text, n))
+            fail_msg("\"%.*s\", separator '%c': %zu, expected %zu", (int)n, text, d->separator,
+                     found, plain_record_end(d, text, n));
+    }
+}
+
 TEST(test_dialects)
 {
     expect_dialect("a,b\n1,2\n", ',', '\n', true);
