@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Examples per second in bf16: drove, PyTorch and JAX, each in its best precision and mode, in one run, interleaved.
 
-The MLP 784-128-128-128-10 (ReLU, softmax cross-entropy, plain SGD) on the same images, one thread, as bench/run/pytorch.py has it:
+The MLP 784-128-128-128-10 (ReLU, softmax cross-entropy, plain SGD) on the same images, one thread on one processor, as bench/run/pytorch.py has it:
 the peers' images lie in memory already, as floats or in bf16, and drove widens bytes in every step.
 
     drove         floats; --precision bf16: factors of products in bf16, the rest floats
@@ -13,7 +13,7 @@ the peers' images lie in memory already, as floats or in bf16, and drove widens 
     venv/bin/python bench/run/bf16.py --drove build/release/drove [--rounds 3] [--seconds 2] [--batches 32,64,512,4096]
                                       [--peers pytorch,jax] [--two yes] [--out bf16.jsonl]
 
-Prints one JSON line a measurement, and a table of medians: the best peer of each kind, and drove over it.  --peers none: drove alone.
+Prints one JSON line a measurement (used: user time over wall time of the whole process), and a table of medians: the best peer of each kind, and drove over it.  --peers none: drove alone.
 --two yes: drove on two threads as well, by hogwild, also with parameters in bf16; a second table.
 """
 import argparse
@@ -24,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import pinned
 
 LAYERS = (784, 128, 128, 128, 10)
 ROWS = 60000
@@ -129,7 +131,9 @@ def drove(args, precision, folder, batch, seconds, threads=1):
                "--model", "mlp:128,128,128", "--batch", str(batch), "--lr", "0.01", "--threads", str(threads), "--strategy",
                "sequential" if threads == 1 else "hogwild", "--rule", "sgd", "--precision", precision, "--until", f"epochs={epochs}",
                "--eval-examples", "512", "--eval-every", str(epochs), "--metrics", "none", "--out", "none", "--quiet", "--json"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["examples_per_s"]
+    with pinned.held(threads) as seen:
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)["examples_per_s"], seen.used
 
 
 OURS = ("none", "bf16", "bf16?masters=bf16")
@@ -140,11 +144,12 @@ def peer(kind, mode, folder, batch, seconds):
     """A process of its own; None: this mode does not work here."""
     environment = dict(os.environ, OMP_NUM_THREADS="1", JAX_PLATFORMS="cpu",
                        XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-    result = subprocess.run(["taskset", "-c", "0", sys.executable, __file__, "--peer", f"{kind},{mode},{folder},{batch},{seconds}"],
-                            capture_output=True, text=True, env=environment)
+    with pinned.held(1) as seen:
+        result = subprocess.run([sys.executable, __file__, "--peer", f"{kind},{mode},{folder},{batch},{seconds}"],
+                                capture_output=True, text=True, env=environment)
     if result.returncode != 0:
-        return None
-    return float(result.stdout.split()[-1])
+        return None, None
+    return float(result.stdout.split()[-1]), seen.used
 
 
 def processor():
@@ -155,22 +160,23 @@ def processor():
 def measure(args, folder, lines):
     rates = {}
 
-    def take(batch, name, mode, rate):
+    def take(batch, name, mode, rate, used):
         if rate is None:
             return
         rates.setdefault((batch, name, mode), []).append(rate)
-        print(json.dumps({"bench": "bf16", "batch": batch, "who": name, "mode": mode, "examples_per_s": round(rate), "cpu": processor()}),
+        print(json.dumps({"bench": "bf16", "batch": batch, "who": name, "mode": mode, "examples_per_s": round(rate),
+                          "used": round(used, 2), "cpu": processor()}),
               file=lines, flush=True)
 
     for _ in range(args.rounds):
         for batch in args.batches:
             for precision in OURS if args.two == "yes" else OURS[:2]:
-                take(batch, "drove", precision, drove(args, precision, folder, batch, args.seconds))
+                take(batch, "drove", precision, *drove(args, precision, folder, batch, args.seconds))
                 if args.two == "yes":
-                    take(batch, "drove, two threads", precision, drove(args, precision, folder, batch, args.seconds, 2))
+                    take(batch, "drove, two threads", precision, *drove(args, precision, folder, batch, args.seconds, 2))
             for kind in args.peers:
                 for mode in PEERS[kind]:
-                    take(batch, kind, mode, peer(kind, mode, folder, batch, args.seconds))
+                    take(batch, kind, mode, *peer(kind, mode, folder, batch, args.seconds))
     return rates
 
 

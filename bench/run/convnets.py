@@ -7,6 +7,7 @@ PYTHON: an interpreter with PyTorch (PyPI: torch, numpy).  Two cases:
   lenet    LeNet as in Caffe on MNIST, batch 64, plain SGD, one thread: images a second
   alexnet  AlexNet as in Caffe (groups, LRN, dropout) on 64 generated images of 3 x 227 x 227 with 1000 classes, batch 32,
            plain SGD, two threads: seconds for one iteration (forward, backward, update), and peak memory
+Each has as many processors as threads, by affinity; `used` is user time over wall time, of the whole process.
 `cpu_s` is the processor time of an iteration (drove's from two runs of different length), which a busy machine disturbs less
 than the clock on the wall.  PyTorch computes in its usual format and in channels_last, images and labels ready as tensors; the faster counts.  drove
 is the program as a user calls it: gathering and scaling the images belong to its iteration.  Each round starts each of the
@@ -22,6 +23,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+import pinned
 
 CASES = {
     "lenet": {"batch": 64, "threads": 1, "updates": (30, 230), "torch_iterations": 60},
@@ -78,10 +81,11 @@ def run_torch(name, is_last):
 
 def start_torch(args, name, is_last):
     command = [args.python, os.path.abspath(__file__), "--torch", name] + (["--channels-last"] if is_last else [])
-    done = subprocess.run(command, capture_output=True, text=True)
+    with pinned.held(CASES[name]["threads"]) as seen:
+        done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit("convnets: PyTorch\n" + done.stderr)
-    return json.loads(done.stdout)
+    return {**json.loads(done.stdout), "used": seen.used}
 
 
 # ---- drove ----
@@ -97,21 +101,23 @@ def drove_command(args, name, updates):
     return command + ["--data", "synth:images?size=227&classes=1000&n=64", *args.two_threads.split()]
 
 
-def run_drove(command):
+def run_drove(command, n_cores):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, capture_output=True, text=True)
+    with pinned.held(n_cores) as seen:
+        done = subprocess.run(command, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit("convnets: drove\n" + done.stderr)
-    return json.loads(done.stdout), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return json.loads(done.stdout), seen.used, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def start_drove(args, name):
     few, many = CASES[name]["updates"]
-    short, short_cpu = run_drove(drove_command(args, name, few))
-    long, long_cpu = run_drove(drove_command(args, name, many))
+    n_cores = CASES[name]["threads"]
+    short, _, short_cpu = run_drove(drove_command(args, name, few), n_cores)
+    long, used, long_cpu = run_drove(drove_command(args, name, many), n_cores)
     return {"iteration_s": (long["train_s"] - short["train_s"]) / (many - few), "cpu_s": (long_cpu - short_cpu) / (many - few),
-            "peak_rss_bytes": long["peak_rss_bytes"], "isa": long["isa"]}
+            "peak_rss_bytes": long["peak_rss_bytes"], "isa": long["isa"], "used": used}
 
 
 # ---- both ----

@@ -4,7 +4,8 @@
 The MLP 784-128-128-128-10 (ReLU, softmax cross-entropy, plain SGD) on the same images, the same batch sizes.
 PyTorch is given the easier task: its images are floats in memory already (drove widens and scales bytes in every
 step), and its loop does nothing but gather, forward, backward and update.  One thread; and two processes that share
-the parameters (its Hogwild) against drove's hogwild on two threads.
+the parameters (its Hogwild) against drove's hogwild on two threads.  Each has as many processors as threads, by affinity; used: user
+time over wall time, with starting and reading.
 
 Whether PyTorch's BLAS has recognised the processor is checked first, by the rate of a 2048^3 product.  PyPI's build
 carries MKL, which takes its AVX-512 code on processors of its own maker only; where a small library that answers
@@ -31,6 +32,8 @@ os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")  # only read where the BL
 import numpy as np
 import torch
 import torch.multiprocessing as mp
+
+import pinned
 
 LAYERS = (784, 128, 128, 128, 10)
 ROWS = 60000
@@ -169,15 +172,17 @@ def main():
         y = torch.from_numpy(np.fromfile(files[1], dtype=np.uint8)[8:].astype(np.int64))
         for round_number in range(args.rounds):
             for batch, threads in cases:
-                if threads == 1:
-                    theirs = max(one_thread(x, y, batch, args.seconds, fused) for fused in (False, True))
-                    ours = drove(args, batch, 1, "sequential", files)
-                else:
-                    theirs = hogwild(x, y, batch, args.seconds)
-                    ours = drove(args, batch, 2, "hogwild", files)
+                with pinned.held(threads) as seen:
+                    if threads == 1:
+                        theirs = max(one_thread(x, y, batch, args.seconds, fused) for fused in (False, True))
+                    else:
+                        theirs = hogwild(x, y, batch, args.seconds)
+                with pinned.held(threads) as ours_seen:
+                    ours = drove(args, batch, threads, "sequential" if threads == 1 else "hogwild", files)
                 rates.setdefault((batch, threads), []).append((ours, theirs))
                 print(json.dumps({"round": round_number, "batch": batch, "threads": threads, "drove": round(ours),
-                                  "pytorch": round(theirs), "ratio": round(ours / theirs, 3)}), file=lines, flush=True)
+                                  "pytorch": round(theirs), "ratio": round(ours / theirs, 3),
+                                  "drove_used": round(ours_seen.used, 2), "pytorch_used": round(seen.used, 2)}), file=lines, flush=True)
     print("batch threads   drove/s  PyTorch/s  ratio (medians of", args.rounds, "rounds)")
     for (batch, threads), pairs in rates.items():
         ours, theirs = (statistics.median(p[i] for p in pairs) for i in (0, 1))

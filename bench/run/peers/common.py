@@ -2,7 +2,8 @@
 
 A program is run as `PROGRAM --data DIR --batch N --lr X --target A --epochs N --workers N --seed N [--mode WORD]` and prints one JSON
 object: import_s (until its library was there), load_s, train_s (to the target, without evaluations), epochs, accuracy (on the test
-set), reached, examples_per_s, best_per_s (of its fastest epoch, without what is compiled in the first), version.
+set), reached, examples_per_s, best_per_s (of its fastest epoch, without what is compiled in the first), version.  With --serve it
+trains when it is told to, as serve() below has it.
 """
 import argparse
 import gzip
@@ -13,6 +14,9 @@ import sys
 import time
 
 import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import pinned
 
 LAYERS = (784, 128, 128, 128, 10)
 
@@ -27,6 +31,7 @@ def arguments():
     p.add_argument("--workers", type=int, default=1)
     p.add_argument("--mode", default="")
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--serve", action="store_true")
     return p.parse_args()
 
 
@@ -41,19 +46,22 @@ import os, sys, time
 start = time.perf_counter()
 pid = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
 _, status, used = os.wait4(pid, 0)
-os.write(int(sys.argv[1]), b"%.6f %d" % (time.perf_counter() - start, used.ru_maxrss))
+os.write(int(sys.argv[1]), b"%.6f %.6f %d" % (time.perf_counter() - start, used.ru_utime, used.ru_maxrss))
 sys.exit(os.waitstatus_to_exitcode(status) & 255)
 """
 
 
-def watched(command):
-    """Runs a command; status, its output, its messages, seconds, and the largest resident size of its processes in MB."""
+def watched(command, n_cores):
+    """Runs a command on n_cores processors; status, its output, its messages, and what was seen from outside: whole_s, used (user time
+    over wall time), and memory_mb, the largest resident size of its processes."""
     seen, told = os.pipe()
-    done = subprocess.run([sys.executable, "-S", "-c", LAUNCH, str(told), *command], capture_output=True, text=True, pass_fds=[told])
+    launch = pinned.on(n_cores, [sys.executable, "-S", "-c", LAUNCH, str(told), *command])
+    done = subprocess.run(launch, capture_output=True, text=True, pass_fds=[told])
     os.close(told)
     with os.fdopen(seen) as f:
-        seconds, kib = f.read().split()
-    return done.returncode, done.stdout, done.stderr, float(seconds), int(kib) / 1024
+        seconds, user_s, kib = f.read().split()
+    outside = {"whole_s": float(seconds), "used": float(user_s) / float(seconds), "memory_mb": int(kib) / 1024}
+    return done.returncode, done.stdout, done.stderr, outside
 
 
 def mnist(folder):
@@ -69,7 +77,7 @@ class Race:
     """Counts what a training run takes to the target; the clock stands while it is evaluated."""
 
     def __init__(self, args, version, import_s, load_s, rows):
-        self.args, self.rows = args, rows
+        self.args, self.rows = args, rows // args.batch * args.batch  # as batches() has them
         self.line = {"version": version, "import_s": import_s, "load_s": load_s}
         self.train_s, self.n_epochs = 0.0, 0
 
@@ -93,3 +101,15 @@ def batches(rng, rows, batch):
     """The order of one epoch: [n_batches][batch] row numbers; what does not fill a batch is left out."""
     n = rows // batch
     return rng.permutation(rows)[:n * batch].reshape(n, batch)
+
+
+def serve(train, rows):
+    """For each line `BATCH SECONDS` of the standard input: epochs of that batch, train(batch), for so long; prints examples a second."""
+    print("ready", flush=True)
+    for line in sys.stdin:
+        batch, seconds = int(line.split()[0]), float(line.split()[1])
+        n, start = 0, time.perf_counter()
+        while n == 0 or time.perf_counter() - start < seconds:
+            train(batch)
+            n += 1
+        print(n * (rows // batch * batch) / (time.perf_counter() - start), flush=True)

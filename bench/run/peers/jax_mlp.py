@@ -1,20 +1,24 @@
-"""JAX: jit, an epoch is one scan over its steps; floats, or products in bf16 (--mode bf16)."""
+"""JAX: jit, an epoch is one scan over its steps; floats, or products in bf16 (--mode bf16); --workers: threads of its pool.
+
+The flags below do not hold it to one processor: whoever starts it pins it (bench/run/pinned.py).
+"""
 import os
 import time
 
 START = time.perf_counter()
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+from common import LAYERS, Race, arguments, batches, mnist, serve
+
+args = arguments()
+if args.workers == 1:
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-from common import LAYERS, Race, arguments, batches, mnist
 
 IMPORT_S = time.perf_counter() - START
 
 
 def main():
-    args = arguments()
     start = time.perf_counter()
     x, y, xt, yt = (jnp.asarray(a) for a in mnist(args.data))
     load_s = time.perf_counter() - start
@@ -46,10 +50,13 @@ def main():
     accuracy = jax.jit(lambda params: jnp.mean(jnp.argmax(outputs(params, xt), 1) == yt))
     state = [params]
 
-    def train(_):
-        state[0] = jax.block_until_ready(epoch(state[0], jnp.asarray(batches(rng, len(x), args.batch))))
+    def train(batch):
+        state[0] = jax.block_until_ready(epoch(state[0], jnp.asarray(batches(rng, len(x), batch))))
 
-    Race(args, jax.__version__, IMPORT_S, load_s, len(x)).run(train, lambda: accuracy(state[0]))
+    if args.serve:
+        serve(train, len(x))
+    else:
+        Race(args, jax.__version__, IMPORT_S, load_s, len(x)).run(lambda _: train(args.batch), lambda: accuracy(state[0]))
 
 
 main()

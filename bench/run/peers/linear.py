@@ -4,7 +4,8 @@
     venv/bin/pip install scikit-learn lightgbm vowpalwabbit
     venv/bin/python bench/run/peers/linear.py --data shared/data/libsvm --drove build/release/drove [--rounds 3] [--work /tmp]
 
-Logistic regression, each program by its defaults on one thread, started anew in every round; the next program follows the last:
+Logistic regression, each program by its defaults on one thread and one processor (affinity), started anew in every round; the next
+program follows the last:
 
     a9a      a9a and a9a.t of LIBSVM, two classes
     sector   sector.scale and sector.t.scale, 105 classes, sparse text
@@ -14,6 +15,7 @@ Logistic regression, each program by its defaults on one thread, started anew in
     import, s     until its library could be called
     training, s   without reading and predicting
     memory        largest resident size
+    used          user time of all its processes over wall time, whole
 
 Vowpal Wabbit reads files of its own form, which are written beforehand, and makes --passes over them, with a cache; for several
 classes it has 24 bits of places instead of 18.  LightGBM is
@@ -161,27 +163,27 @@ def measured(args, name, paths, n_classes):
         kind = "vw " if name == "Vowpal Wabbit" else ""
         command = [sys.executable, os.path.abspath(__file__), "child", name, paths[kind + "train"], paths[kind + "test"],
                    str(n_classes), str(args.passes)]
-    status, out, err, whole_s, memory_mb = watched(command)
+    status, out, err, outside = watched(command, 1)
     if status != 0:
         return {"program": name, "error": (err.strip().splitlines() or [f"status {status}"])[-1][:200]}
     line = json.loads(out if name == "drove" else out.strip().splitlines()[-1])
     if name == "drove":
         line = {"import_s": 0.0, "train_s": line["train_s"], "accuracy": line["test_metrics"]["accuracy"],
                 "log_loss": line["test_metrics"]["log_loss"]}
-    return {"program": name, "whole_s": whole_s, "memory_mb": memory_mb, **line}
+    return {"program": name, **outside, **line}
 
 
 def table(lines):
-    print("| data | program | accuracy, % | log loss | whole, s | import, s | training, s | memory, MB |")
-    print("|---" * 8 + "|")
+    print("| data | program | accuracy, % | log loss | whole, s | used | import, s | training, s | memory, MB |")
+    print("|---" * 9 + "|")
     for name, program in dict.fromkeys((line["set"], line["program"]) for line in lines):
         own = [line for line in lines if line["set"] == name and line["program"] == program]
         good = [line for line in own if "error" not in line]
         if not good:
-            print(f"| {name} | {program} | {own[0]['error']} | | | | | |")
+            print(f"| {name} | {program} | {own[0]['error']} | | | | | | |")
             continue
         middle = {key: statistics.median(line[key] for line in good) for key in good[0] if isinstance(good[0][key], float)}
-        print(f"| {name} | {program} | {100 * middle['accuracy']:.2f} | {middle['log_loss']:.4f} | {middle['whole_s']:.2f} "
+        print(f"| {name} | {program} | {100 * middle['accuracy']:.2f} | {middle['log_loss']:.4f} | {middle['whole_s']:.2f} | {middle['used']:.2f} "
               f"| {middle['import_s']:.2f} | {middle['train_s']:.2f} | {middle['memory_mb']:.0f} |")
 
 

@@ -14,7 +14,7 @@ import torch
 import torch.multiprocessing as mp
 from torch import nn
 
-from common import LAYERS, Race, arguments, batches, mnist
+from common import LAYERS, Race, arguments, batches, mnist, serve
 
 IMPORT_S = time.perf_counter() - START
 
@@ -43,7 +43,7 @@ def loss_of(mode):
             z = model(x)
         return plain(z.float(), y)
 
-    return torch.compile(loss) if mode == "compile" else loss
+    return torch.compile(loss, dynamic=False) if mode == "compile" else loss
 
 
 def accuracy_of(model, x, y):
@@ -57,9 +57,14 @@ def one_process(args, data, load_s):
     model, rng = network(), np.random.default_rng(args.seed)
     rule = torch.optim.SGD(model.parameters(), lr=args.lr, fused=True)
     loss = loss_of(args.mode)
-    Race(args, torch.__version__, IMPORT_S, load_s, len(x)).run(
-        lambda k: train_epoch(model, rule, loss, x, y, batches(rng, len(x), args.batch)),
-        lambda: accuracy_of(model, xt, yt))
+
+    def train(batch):
+        train_epoch(model, rule, loss, x, y, batches(rng, len(x), batch))
+
+    if args.serve:
+        serve(train, len(x))
+    else:
+        Race(args, torch.__version__, IMPORT_S, load_s, len(x)).run(lambda _: train(args.batch), lambda: accuracy_of(model, xt, yt))
 
 
 def share(rank, args, model, x, y, go, done, stop):
@@ -105,7 +110,10 @@ def several(args, data, load_s):
         go.wait()
         done.wait()
 
-    Race(args, torch.__version__, IMPORT_S, load_s, len(x)).run(epoch, lambda: accuracy_of(model, xt, yt))
+    if args.serve:  # of --batch alone, which the processes know
+        serve(epoch, len(x))
+    else:
+        Race(args, torch.__version__, IMPORT_S, load_s, len(x)).run(epoch, lambda: accuracy_of(model, xt, yt))
     stop.value = 1
     go.wait()
     for p in processes:
