@@ -12,7 +12,7 @@
  * ?order=first-come, in the order of arrival, and then how far that is from the tree's is measured.
  *
  * Over ranks, the sums of each rank's workers are added to those of the others slice by slice while
- * backward goes on (accum/exchange.h); processes of one machine exchange in the same way.
+ * backward goes on (cluster/slices.h); processes of one machine exchange in the same way.
  *
  * Invariants: a replica is changed by its own worker, between the sum of all gradients and its next
  * gradient; an update is published when worker 0 has made it.

@@ -1,7 +1,7 @@
 /* accum/collect.c - see collect.h. */
 #include "accum/collect.h"
 
-#include "accum/exchange.h"
+#include "cluster/slices.h"
 #include "accum/sum.h"
 #include "base/clock.h"
 #include "base/mem.h"

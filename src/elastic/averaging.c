@@ -1,7 +1,8 @@
 /* elastic/averaging.c - workers average gradients, parameters, or changes of parameters.
  *
  *   allreduce   every worker applies the mean gradient of all to equal parameters.  This is `sync`
- *               without shared memory; with 2^k workers it has its bits
+ *               without shared memory; with 2^k workers it has its bits.  Over ranks the gradient
+ *               is exchanged in buckets (cluster/slices.h) while backward goes on
  *   local       H local steps, then all parameters become their mean (Stich, ICLR 2019)
  *   diloco      H local steps by the rule, then an outer step of Nesterov momentum on the mean
  *               change (Douillard et al., 2023), with the outer step size lr and momentum m:
@@ -21,6 +22,7 @@
 
 #include "base/clock.h"
 #include "elastic/typed.h"
+#include "cluster/slices.h"
 #include "cluster/tree.h"
 
 #include <math.h>
@@ -40,6 +42,12 @@ typedef struct averaging_impl {
     float *mean;       /* [n_vector] local: peek */
     const float **all; /* [n_workers] */
     float *spare;      /* of tree.h */
+
+    /* allreduce, gradients during backward; NULL: behind it.  Of this process's only worker. */
+    drove_slice_exchange *exchange;
+    drove_span *part; /* [n_parts] */
+    size_t n_parts, n_offered;
+    drove_status offered; /* the first failure */
 } averaging_impl;
 
 /* ---- setting up ---- */
@@ -56,11 +64,40 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     return DROVE_OK;
 }
 
+static const drove_sync_slice_ops during_backward;
+
+/* Gradients that the limit of the norm or a rule of each worker must see whole, and short ones, for
+ * which another thread costs more than it hides, are exchanged behind backward. */
+static drove_status exchange_during_backward(drove_sync *s, const drove_sync_options *opt)
+{
+    averaging_impl *p = s->impl;
+    drove_transport *t = p->e.transport;
+    const drove_optim *o = s->optim;
+    bool needs_whole = o->clip > 0.0f || o->state == DROVE_STATE_WORKER;
+    bool is_short = o->n < (size_t)DROVE_SLICES_SHARE * DROVE_SLICES_LEAST;
+    if (!t->in_background || t->n_processes == 1 || p->e.bits != 32) return DROVE_OK;
+    if (opt->part == NULL || opt->by_layer || needs_whole || is_short) return DROVE_OK;
+    p->part = drove__alloc(opt->n_parts, sizeof *p->part);
+    if (p->part == NULL) return drove__sync_no_memory(s);
+    memcpy(p->part, opt->part, opt->n_parts * sizeof *p->part);
+    p->n_parts = opt->n_parts;
+    const drove_slice_exchange_options options = {.transport = t,
+                                                  .worker = t->first_worker,
+                                                  .n_all = s->n_workers,
+                                                  .part = p->part,
+                                                  .n_parts = p->n_parts,
+                                                  .kernels = o->kernels};
+    DROVE_TRY(drove__slices_create(&options, &p->exchange));
+    s->slices = &during_backward;
+    return DROVE_OK;
+}
+
 static drove_status init_allreduce(drove_sync *s, const drove_sync_options *opt,
                                    const drove_params *start)
 {
     const drove_elastic_kind kind = {.vectors = DROVE_ELASTIC_SUM, .may_encode = true};
-    return init(s, opt, start, &kind);
+    DROVE_TRY(init(s, opt, start, &kind));
+    return exchange_during_backward(s, opt);
 }
 
 static drove_status init_local(drove_sync *s, const drove_sync_options *opt,
@@ -118,6 +155,8 @@ static drove_status init_diloco(drove_sync *s, const drove_sync_options *opt,
 static void fini(drove_sync *s)
 {
     averaging_impl *p = s->impl;
+    drove__slices_destroy(p->exchange);
+    drove__free(p->part);
     drove__elastic_fini(&p->e, s);
     drove__sync_vector_free(s, p->mean);
     drove__free(p->all);
@@ -162,17 +201,60 @@ static void finish(drove_sync *s, unsigned worker, uint64_t begin_ns, drove_publ
     info->updated = worker == 0;
 }
 
+static uint64_t slice_ready(drove_sync *s, unsigned worker, size_t offset, size_t length,
+                            float *value, float eta)
+{
+    averaging_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    size_t part = p->n_parts - 1;
+    (void)eta;
+    if (value != me->sum) memcpy(me->sum + offset, value + offset, length * sizeof *value);
+    drove__optim_decay(s->optim, me->w, offset, length, me->sum);
+    while (p->part[part].offset != offset) part--;
+    if (p->n_offered++ == 0) p->offered = DROVE_OK;
+    if (p->offered == DROVE_OK) p->offered = drove__slices_offer(p->exchange, part, me->sum, NULL);
+    return 0;
+}
+
+/* me->sum becomes the mean gradient of all, of which backward has brought the slices or nothing. */
+static drove_status end_slices(drove_sync *s, unsigned worker, const drove_step *step,
+                               uint64_t begin_ns)
+{
+    averaging_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    uint64_t begun_ns, done_ns;
+    for (size_t i = p->n_offered == 0 ? p->n_parts : 0; i-- > 0;)
+        (void)slice_ready(s, worker, p->part[i].offset, p->part[i].length, (float *)step->value,
+                          step->eta);
+    p->n_offered = 0;
+    DROVE_TRY(p->offered);
+    DROVE_TRY(drove__slices_wait(p->exchange, &me->met, &begun_ns, &done_ns));
+    if (done_ns > begin_ns) done_ns = begin_ns;
+    me->hidden_ns = done_ns > begun_ns ? done_ns - begun_ns : 0;
+    me->met.wait_ns = drove__now_ns() - begin_ns; /* this thread's, which did none of the work */
+    me->met.work_ns = 0;
+    return DROVE_OK;
+}
+
+static drove_status sum_whole(drove_sync *s, unsigned worker, const drove_step *step)
+{
+    averaging_impl *p = s->impl;
+    drove_elastic_worker *me = &p->e.of[worker];
+    if (step->value != me->sum) memcpy(me->sum, step->value, s->optim->n * sizeof *me->sum);
+    DROVE_TRY(add_all(p, worker, me->sum));
+    s->optim->kernels->scale_f32(me->sum, s->optim->n, 1.0f / (float)s->n_workers);
+    return DROVE_OK;
+}
+
 static drove_status publish_mean(drove_sync *s, unsigned worker, const drove_step *step,
                                  drove_publish_info *info)
 {
     averaging_impl *p = s->impl;
-    drove_elastic_worker *me = &p->e.of[worker];
     uint64_t begin_ns = drove__now_ns();
-    drove_step mean = {.value = me->sum, .eta = step->eta};
-    if (step->value != me->sum) memcpy(me->sum, step->value, s->optim->n * sizeof *me->sum);
-    DROVE_TRY(add_all(p, worker, me->sum));
+    drove_step mean = {.value = p->e.of[worker].sum, .eta = step->eta};
+    if (p->exchange != NULL) DROVE_TRY(end_slices(s, worker, step, begin_ns));
+    else DROVE_TRY(sum_whole(s, worker, step));
     DROVE_TRY(drove__elastic_agree(&p->e, s, worker, &mean.eta));
-    s->optim->kernels->scale_f32(me->sum, s->optim->n, 1.0f / (float)s->n_workers);
     drove__elastic_step(&p->e, s, worker, &mean, 0);
     finish(s, worker, begin_ns, info);
     return DROVE_OK;
@@ -251,7 +333,9 @@ static drove_status publish_local(drove_sync *s, unsigned worker, const drove_st
 
 static void stop(drove_sync *s)
 {
-    drove__elastic_stop(&((averaging_impl *)s->impl)->e, s);
+    averaging_impl *p = s->impl;
+    drove__elastic_stop(&p->e, s);
+    if (p->exchange != NULL) drove__slices_stop(p->exchange);
 }
 
 static float *replica(drove_sync *s, unsigned worker)
@@ -333,6 +417,7 @@ static const drove_exchange_pattern outer[] = {
 enum { NEEDS = DROVE_SYNC_DENSE | DROVE_SYNC_SPREAD };
 
 static const drove_sync_replica_ops replicas = {.vector = replica, .parked = parked};
+static const drove_sync_slice_ops during_backward = {.ready = slice_ready};
 
 #define AVERAGING                                                                                  \
     .fini = fini, .acquire = acquire, .peek = peek, .restore = restore, .batches = "rounds",       \

@@ -190,7 +190,7 @@ static void on_layer(void *context, size_t layer)
         note(w, DROVE_SPAN_BACKWARD, i, c->iteration, c->last_ns, now(w));
     }
     c->added_ns +=
-        s->ops->slices->ready(s, w->index, slice->offset, slice->length, c->grad->value, c->eta);
+        s->slices->ready(s, w->index, slice->offset, slice->length, c->grad->value, c->eta);
     c->last_ns = is_noted ? now(w) : 0;
 }
 
@@ -420,7 +420,7 @@ drove_status drove__step_begin(drove_worker *w, const drove_task *task, const dr
 {
     drove_loop *loop = w->loop;
     drove_sync *s = loop->sync;
-    bool is_sliced = s->ops->slices != NULL;
+    bool is_sliced = s->slices != NULL;
     *h = (drove_step_hand){.task = *task, .batch = *batch, .step = {.eta = eta}, .t = {now(w)}};
     h->grad = (drove_gradient){.value = w->grad, .spans_wanted = loop->spans_wanted && !is_sliced};
     h->slicing = (drove_slicing){.w = w, .grad = &h->grad, .eta = eta};

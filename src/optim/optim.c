@@ -276,6 +276,13 @@ void drove__optim_step(const drove_optim *optim, const drove_optim_worker *w, fl
     }
 }
 
+void drove__optim_decay(const drove_optim *optim, const float *view, size_t offset, size_t length,
+                        float *g)
+{
+    if (optim->weight_decay > 0.0f)
+        add_shared(optim->kernels, g + offset, view + offset, length, optim->weight_decay);
+}
+
 void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const float *view,
                           float *g, const drove_span *span, size_t n_spans, float eta,
                           drove_step *out)
@@ -288,8 +295,7 @@ void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const
         span = &all;
         n_spans = 1;
     }
-    if (optim->weight_decay > 0.0f)
-        add_shared(optim->kernels, g, view, optim->n, optim->weight_decay);
+    drove__optim_decay(optim, view, 0, optim->n, g);
     if (optim->clip > 0.0f) clip(optim, g, span, n_spans);
     if (optim->state != DROVE_STATE_WORKER) return;
     /* g becomes the finished step d, theta' = theta + d */

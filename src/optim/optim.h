@@ -124,6 +124,11 @@ void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const
                           float *g, const drove_span *span, size_t n_spans, float eta,
                           drove_step *out);
 
+/* What prepare does first, for a slice of a gradient that it will not get: g[offset ...] += weight
+ * decay theta.  [racy: view] */
+void drove__optim_decay(const drove_optim *optim, const float *view, size_t offset, size_t length,
+                        float *g);
+
 /* Applies elements [offset, offset + length) of a step: out = rule(in), for theta and the shared
  * state alike; out and in are shared vectors and may be the same.  t: number of this update, from
  * 1.  offset and length are multiples of 16, or length reaches n.  If out is another vector,

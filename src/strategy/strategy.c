@@ -69,6 +69,7 @@ drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_opti
     s->promises = ops->promises;
     s->needs = ops->needs;
     s->live = ops->live;
+    s->slices = ops->slices;
     s->optim = opt->optim;
     s->topo = opt->topo;
     s->place = opt->place;

@@ -228,7 +228,8 @@ typedef struct drove_sync_live_ops {
     uint64_t (*next_step)(drove_sync *s, unsigned worker);
 } drove_sync_live_ops;
 
-/* Gradients that are taken slice by slice (accum/). */
+/* Gradients that are taken slice by slice, without weight decay and limit of the norm: these are
+ * the strategy's to apply (accum/, elastic/averaging.c). */
 typedef struct drove_sync_slice_ops {
     /* A slice of the gradient value[optim->n] of this worker's step, whose step size is eta, is
      * complete.  The strategy may read and overwrite it until the step's publish has returned.
@@ -237,7 +238,8 @@ typedef struct drove_sync_slice_ops {
     uint64_t (*ready)(drove_sync *s, unsigned worker, size_t offset, size_t length, float *value,
                       float eta);
     /* For a RESIDENT device: the next slice of the mean that it has not been given yet; false: none
-     * (waits: the run is being stopped; else: none now).  Adds meanwhile. */
+     * (waits: the run is being stopped; else: none now).  Adds meanwhile.  Always there in a row;
+     * NULL in s->slices alone: devices are not RESIDENT. */
     bool (*next_sum)(drove_sync *s, unsigned worker, bool waits, drove_sum *out);
     /* A RESIDENT device's copies of one step, after its publish.  NULL: not recorded. */
     void (*note_copy)(drove_sync *s, unsigned worker, const drove_slice_copy *copy);
@@ -276,9 +278,9 @@ typedef struct drove_sync_ops {
     /* Of the spec: drove__sync_create refuses others, init takes the values.  NULL: none. */
     const drove_spec_key *keys;
     /* Start with start->theta[optim->n] followed by zero state, or with start->words[optim->n]
-     * (TYPED, with a layout).  Changes s->promises, s->needs and s->live where they are not the
-     * variant's.  On failure the caller calls fini if s->impl is set; fini must accept what a
-     * failed init left behind. */
+     * (TYPED, with a layout).  Changes s->promises, s->needs, s->live and s->slices where they are
+     * not the variant's.  On failure the caller calls fini if s->impl is set; fini must accept what
+     * a failed init left behind. */
     drove_status (*init)(drove_sync *s, const drove_sync_options *opt, const drove_params *start);
     void (*fini)(drove_sync *s);
     /* Lend the shared vector for reading. */
@@ -365,7 +367,8 @@ struct drove_sync {
     const drove_sync_ops *ops;
     unsigned              n_workers;
     unsigned promises, needs; /* of this variant: the row's, unless init says otherwise ... */
-    const drove_sync_live_ops *live;       /* ... and this */
+    const drove_sync_live_ops  *live;      /* ... and this ... */
+    const drove_sync_slice_ops *slices;    /* ... and this */
     unsigned           batches_per_update; /* 1, unless init says otherwise: sync T, n-softsync n */
     const drove_optim *optim;
     const drove_topo  *topo;
@@ -388,7 +391,7 @@ struct drove_sync {
 };
 
 /* Creates s, its workers and back-offs, then calls ops->init.  After it read s->ops, s->promises,
- * s->needs and s->live, not `ops`: a variant may differ.
+ * s->needs, s->live and s->slices, not `ops`: a variant may differ.
  * Errors: DROVE_E_ARG, DROVE_E_NOMEM, those of init. */
 drove_status drove__sync_create(const drove_sync_ops *ops, const drove_sync_options *opt,
                                 const drove_params *start, drove_sync **out);

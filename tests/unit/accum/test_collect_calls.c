@@ -4,7 +4,7 @@
  * ctest: wraps=drove__spans_add,drovek_thread_init,drove__slices_stop
  * ctest: wraps=pthread_create,pthread_join */
 #include "accum/collect.h"
-#include "accum/exchange.h"
+#include "cluster/slices.h"
 #include "accum/sum.h"
 #include "support/test.h"
 

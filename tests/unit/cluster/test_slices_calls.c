@@ -2,7 +2,7 @@
  * and lets a finish pass when it may; and how a failure reaches other threads.
  *
  * ctest: wraps=drovek_thread_init,pthread_create */
-#include "accum/exchange.h"
+#include "cluster/slices.h"
 #include "support/test.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 
 enum {
     PARTS = 5,
-    N = 5 * 16,
+    EACH = DROVE_SLICES_LEAST, /* a bucket each */
+    N = PARTS * EACH,
     N_ALL = 4,
     FIRST = 1,
     N_HERE = 2,
@@ -21,7 +22,8 @@ enum {
     ETA = 3, /* channel of the step sizes; those of slices are below */
     MOST_CALLS = 64
 };
-static const drove_span parts[PARTS] = {{0, 16}, {16, 16}, {32, 16}, {48, 16}, {64, 16}};
+static const drove_span parts[PARTS] = {
+    {0, EACH}, {EACH, EACH}, {2 * EACH, EACH}, {3 * EACH, EACH}, {4 * EACH, EACH}};
 
 /* ---- the transport ---- */
 
@@ -49,7 +51,7 @@ static drove_status start(drove_transport *t, unsigned worker, const drove_excha
 {
     (void)t;
     call c = {.channel = x->channel, .worker = worker, .x = *x};
-    memcpy(c.in, x->in, sizeof c.in);
+    if (x->channel == ETA) memcpy(c.in, x->in, sizeof c.in);
     note(c);
     return DROVE_OK;
 }
@@ -71,7 +73,20 @@ static drove_status finish(drove_transport *t, unsigned worker, unsigned channel
     return atomic_load(&fails) ? drove__fail(DROVE_E_SYSTEM, "the line is cut") : DROVE_OK;
 }
 
-static const drove_transport_ops ops = {.name = "noting", .start = start, .finish = finish};
+static bool test(drove_transport *t, unsigned worker, unsigned channel)
+{
+    (void)t, (void)worker, (void)channel;
+    return n_finished < atomic_load(&n_may_finish);
+}
+
+static const drove_transport_ops ops = {
+    .name = "noting", .start = start, .test = test, .finish = finish};
+
+static void scale_nothing(float *y, size_t n, float a)
+{
+    (void)y, (void)n, (void)a;
+}
+static const drovek_table scales_nothing = {.scale_f32 = scale_nothing}; /* there are no values */
 
 static _Atomic unsigned n_begun; /* threads */
 
@@ -179,7 +194,7 @@ TEST(three_slices_are_under_way)
     open_rig(&r);
     for (unsigned t = 0; t < 2; t++) {
         const unsigned at = t * 2 * (PARTS + 1);
-        for (size_t i = 0; i < N; i++) value[i] = (float)(4 * (i + 1));
+        for (size_t i = 0; i < N; i++) value[i] = (float)(4 * (i % 1000 + 1));
         for (size_t p = 0; p + 1 < PARTS; p++)
             assert_int_equal(drove__slices_offer(r.x, p, value, eta[t]), DROVE_OK);
         rest_a_while();
@@ -204,7 +219,7 @@ TEST(three_slices_are_under_way)
         expect_finish(at + 9, 0);
         expect_finish(at + 10, 1);
         expect_finish(at + 11, ETA);
-        for (size_t i = 0; i < N; i++) assert_true(value[i] == (float)(i + 1));
+        for (size_t i = 0; i < N; i++) assert_true(value[i] == (float)(i % 1000 + 1));
         for (unsigned i = 0; i < PARTS; i++) {
             assert_int_equal(r.done[t * PARTS + i], PARTS - 1 - i);
             assert_true(r.eta[t * PARTS + i] == (i + 1 < PARTS ? 0.0f : t == 0 ? 1.0f : 2.0f));
@@ -277,5 +292,130 @@ TEST(a_thread_that_cannot_start_is_told)
     cannot_start = true;
     assert_int_equal(drove__slices_offer(r.x, PARTS - 1, value, eta), DROVE_E_SYSTEM);
     assert_non_null(strstr(drove_error_text(), "cannot start a thread that exchanges slices"));
+    drove__slices_destroy(r.x);
+}
+
+/* ---- buckets ---- */
+
+enum { ODD_PARTS = 6 };
+
+static void expect_buckets(const drove_span *part, size_t n_parts, const size_t *length,
+                           unsigned n_buckets)
+{
+    static float value[1];
+    static const float eta[N_HERE] = {1.0f, 1.0f};
+    rig r;
+    size_t end = part[n_parts - 1].offset + part[n_parts - 1].length;
+    open_rig(&r);
+    drove__slices_destroy(r.x);
+    const drove_slice_exchange_options opt = {.transport = &r.t,
+                                              .worker = WORKER,
+                                              .n_all = N_ALL,
+                                              .first = FIRST,
+                                              .n_here = N_HERE,
+                                              .part = part,
+                                              .n_parts = n_parts,
+                                              .kernels = &scales_nothing,
+                                              .done = done,
+                                              .context = &r};
+    assert_int_equal(drove__slices_create(&opt, &r.x), DROVE_OK);
+    atomic_store(&n_may_finish, MOST_CALLS);
+    for (size_t i = n_parts; i-- > 0;)
+        assert_int_equal(drove__slices_offer(r.x, i, value, eta), DROVE_OK);
+    while (atomic_load(&r.n_done) < n_parts) rest();
+    unsigned n_found = 0;
+    for (unsigned i = 0; i < atomic_load(&n_calls); i++) {
+        if (calls[i].finishes || calls[i].channel == ETA) continue;
+        assert_true(n_found < n_buckets);
+        assert_int_equal(calls[i].x.n, length[n_found++]);
+        end -= calls[i].x.n;
+        assert_ptr_equal(calls[i].x.in, value + end);
+    }
+    assert_int_equal(n_found, n_buckets);
+    assert_int_equal(end, 0);
+    for (unsigned i = 0; i < n_parts; i++) assert_int_equal(r.done[i], n_parts - 1 - i);
+    drove__slices_destroy(r.x);
+}
+
+/* At most an eighth, 4 MB and no less than 64 KiB; equal but for the cache lines' sake. */
+TEST(slices_are_joined_and_split)
+{
+    const drove_span odd[ODD_PARTS] = {{0, 7},           {7, 200001},     {200008, 30000},
+                                       {230008, 100000}, {330008, 69992}, {400000, 8}};
+    const size_t of_odd[] = {35008, 34992, 50000, 50000, 30000, 40001,
+                             40000, 40000, 40000, 40000, 7};
+    expect_buckets(odd, ODD_PARTS, of_odd, 11);
+    const drove_span small[] = {{0, 100}, {100, 3000}, {3100, 5}};
+    const size_t of_small[] = {3105};
+    expect_buckets(small, 3, of_small, 1);
+    const drove_span one[] = {{0, (size_t)9 << 20}};
+    const size_t of_one[] = {1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20,
+                             1 << 20, 1 << 20, 1 << 20, 1 << 20};
+    expect_buckets(one, 1, of_one, 9);
+}
+
+/* A bucket of a split slice waits for that slice alone, a joined one for all that it has. */
+TEST(a_bucket_waits_for_its_slices)
+{
+    static float value[1];
+    static const float eta[N_HERE] = {1.0f, 1.0f};
+    const drove_span part[] = {{0, EACH}, {EACH, EACH / 4}, {EACH + EACH / 4, EACH / 4}};
+    rig r;
+    open_rig(&r);
+    drove__slices_destroy(r.x);
+    const drove_slice_exchange_options opt = {.transport = &r.t,
+                                              .worker = WORKER,
+                                              .n_all = N_ALL,
+                                              .first = FIRST,
+                                              .n_here = N_HERE,
+                                              .part = part,
+                                              .n_parts = 3,
+                                              .kernels = &scales_nothing,
+                                              .done = done,
+                                              .context = &r};
+    assert_int_equal(drove__slices_create(&opt, &r.x), DROVE_OK);
+    atomic_store(&n_may_finish, MOST_CALLS);
+    assert_int_equal(drove__slices_offer(r.x, 2, value, eta), DROVE_OK);
+    rest_a_while();
+    assert_int_equal(n_calls, 0);
+    assert_int_equal(drove__slices_offer(r.x, 1, value, eta), DROVE_OK);
+    while (atomic_load(&r.n_done) < 2) rest();
+    assert_int_equal(r.n_done, 2);
+    assert_int_equal(drove__slices_offer(r.x, 0, value, eta), DROVE_OK);
+    while (atomic_load(&r.n_done) < 3) rest();
+    drove__slices_destroy(r.x);
+}
+
+/* While slices are still to come, what makes them has the core: no finish that would wait. */
+TEST(finish_does_not_wait_during_backward)
+{
+    static float value[1];
+    static const float eta[N_HERE] = {1.0f, 1.0f};
+    const drove_span part[] = {{0, EACH}, {EACH, EACH}};
+    rig r;
+    open_rig(&r);
+    drove__slices_destroy(r.x);
+    r.t.in_background = true;
+    const drove_slice_exchange_options opt = {.transport = &r.t,
+                                              .worker = WORKER,
+                                              .n_all = N_ALL,
+                                              .first = FIRST,
+                                              .n_here = N_HERE,
+                                              .part = part,
+                                              .n_parts = 2,
+                                              .kernels = &scales_nothing,
+                                              .done = done,
+                                              .context = &r};
+    assert_int_equal(drove__slices_create(&opt, &r.x), DROVE_OK);
+    assert_int_equal(drove__slices_offer(r.x, 1, value, eta), DROVE_OK);
+    await_calls(2);
+    rest_a_while();
+    assert_false(is_in_finish);
+    atomic_store(&n_may_finish, 1); /* the transport's own thread has moved the messages */
+    while (atomic_load(&r.n_done) < 1) rest();
+    assert_int_equal(drove__slices_offer(r.x, 0, value, eta), DROVE_OK);
+    while (!atomic_load(&is_in_finish)) rest();
+    atomic_store(&n_may_finish, 2);
+    while (atomic_load(&r.n_done) < 2) rest();
     drove__slices_destroy(r.x);
 }

@@ -1,6 +1,6 @@
 /* Slices between processes, each of which has several workers: means of values and of step sizes
  * over all workers, slice by slice from the last.  The processes are ranks on mailboxes. */
-#include "accum/exchange.h"
+#include "cluster/slices.h"
 #include "support/test.h"
 
 #include "accum/collect.h"
