@@ -2,8 +2,8 @@
  * pooling, local response normalisation, dropout, and per-column (channel) work for batch
  * normalisation and concatenation.
  *
- * Images come in blocks [h * w][c]: the blocks of an image (NCHW16) and the images of a batch
- * follow each other and all count as n images.  No array is shared while a kernel runs.
+ * Images come in blocks [h * w][c]: the blocks of an image (NCHW8, NCHW16), the images of a batch
+ * follow each other, and all count as n images.  No array is shared while a kernel runs.
  */
 #ifndef DROVEK_IMAGE_H
 #define DROVEK_IMAGE_H

@@ -119,7 +119,7 @@ static stretch stretch_of(const drove_call *c)
     const drove_layer *l = c->layer;
     const size_t n_rows = c->last_row - c->first_row, hw = l->in.h * l->in.w;
     /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): an input has channels */
-    const size_t block = drove__block(c->format, l->in.c), n_blocks = l->in.c / block;
+    const size_t block = drovek_block(c->format, l->in.c), n_blocks = l->in.c / block;
     return n_blocks == 1
                ? (stretch){c->first_row * l->n_in, 1, n_rows * hw, block, 1}
                : (stretch){c->first_row * l->n_in, n_rows * n_blocks, hw, block, n_blocks};
@@ -184,7 +184,7 @@ static void forward(const drove_call *c)
     const drove_layer *l = c->layer;
     const batch_norm *n = c->own;
     const part_sums *p = &n->part[c->part];
-    const size_t block = drove__block(c->format, l->in.c), hw = l->in.h * l->in.w;
+    const size_t block = drovek_block(c->format, l->in.c), hw = l->in.h * l->in.w;
     if (!c->pass->is_training) { /* with the population's statistics */
         const size_t channels = l->in.c;
         c->k->copy_f32(p->gamma, c->theta + l->w_offset, channels);

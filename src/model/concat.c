@@ -28,7 +28,7 @@ static void walk(const drove_call *c, bool is_forward)
 {
     const drove_layer *l = c->layer;
     const size_t hw = l->out.h * l->out.w, n_rows = c->last_row - c->first_row;
-    const bool is_blocked = c->format == DROVEK_NCHW16;
+    const bool is_blocked = drovek_is_blocked(c->format);
     size_t begin = 0; /* of the bottom's channels in a row of the output */
     for (unsigned i = 0; i < l->n_bottoms; i++) {
         const drove_bottom *b = &c->bottom[i];

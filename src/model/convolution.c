@@ -253,12 +253,14 @@ static void activation_gradient(const drove_call *c, float *db)
         c->k->act_grad_f32(dy, db, y, n_rows * n_places, l->out.c, l->act);
         return;
     }
+    enum { WIDEST = 16 };
+    const size_t width = drovek_block(c->format, l->out.c), n_blocks = l->out.c / width;
     for (size_t o = 0; o < l->out.c; o++) db[o] = 0.0f;
-    for (size_t block = 0; block < n_rows * (l->out.c / 16); block++) {
-        float sum[16], *to = db + block % (l->out.c / 16) * 16;
-        size_t at = block * n_places * 16;
-        c->k->act_grad_f32(dy + at, sum, y + at, n_places, 16, l->act);
-        for (int i = 0; i < 16; i++) to[i] += sum[i];
+    for (size_t block = 0; block < n_rows * n_blocks; block++) {
+        float sum[WIDEST], *to = db + block % n_blocks * width;
+        size_t at = block * n_places * width;
+        c->k->act_grad_f32(dy + at, sum, y + at, n_places, width, l->act);
+        for (size_t i = 0; i < width; i++) to[i] += sum[i];
     }
 }
 

@@ -23,7 +23,7 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
 static void mask(const drove_call *c, float *to, const float *from, bool adds)
 {
     const drove_layer *l = c->layer;
-    const size_t block = drove__block(c->format, l->in.c), n_blocks = l->in.c / block;
+    const size_t block = drovek_block(c->format, l->in.c), n_blocks = l->in.c / block;
     const size_t hw = l->in.h * l->in.w;
     drovek_dropout d = {.threshold = (uint32_t)((double)l->opt.ratio * 0x1p24),
                         .factor = 1.0f / (1.0f - l->opt.ratio)};

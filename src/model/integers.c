@@ -201,7 +201,7 @@ void drove__integers_round(const drove_call *c, bool of_values)
         keeps_numbers(c->layer) && (below == 0 || !p->layer[below - 1].is_rounded_behind);
     const drove_rounded of = {.layer = of_values ? c->index : own->reads_derivative,
                               .n_places = s.h * s.w,
-                              .block = drove__block(c->format, s.c),
+                              .block = drovek_block(c->format, s.c),
                               .is_rounded =
                                   of_values ? keeps_rounded : own->has_rounded_derivative};
     if (p->value == NULL) {

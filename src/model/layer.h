@@ -6,8 +6,8 @@
  * takes the rows [first_row, last_row) of the call.  Results may depend on n_parts, never on
  * timing.
  *
- * Images come in blocks: blob[n_rows][c / block][h * w][block], with block = c (NHWC) or 16
- * (NCHW16); vectors are one block of n numbers.
+ * Images come in blocks: blob[n_rows][c / block][h * w][block], with block = c (NHWC), 8 or 16
+ * (NCHW8, NCHW16); vectors are one block of n numbers.
  */
 #ifndef DROVE_MODEL_LAYER_H
 #define DROVE_MODEL_LAYER_H
@@ -17,7 +17,7 @@
 #include <drove/custom.h>
 
 typedef enum drove_layer_format {
-    DROVE_FORMAT_SAME,  /* bottoms and output have one format, NHWC or NCHW16 */
+    DROVE_FORMAT_SAME,  /* bottoms and output have one format, NHWC or blocks */
     DROVE_FORMAT_PLAIN, /* NHWC; the model's input as it is */
     DROVE_FORMAT_OWN    /* as the slot `formats` says */
 } drove_layer_format;
@@ -111,12 +111,6 @@ struct drove_layer_ops {
 DROVE_LAYER_KINDS(X)
 #undef X
 extern const drove_layer_ops *const drove__layer_kinds[]; /* all of them; NULL-terminated */
-
-/* Block size of a format: channels per position in one block. */
-static inline size_t drove__block(drovek_format format, size_t c)
-{
-    return format == DROVEK_NCHW16 ? 16 : c;
-}
 
 /* The layer at which backward first writes the derivative of layer l's output; n_layers: the loss
  * does. */

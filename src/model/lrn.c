@@ -33,7 +33,7 @@ static drovek_lrn settings(const drove_call *c)
     const drove_layer *l = c->layer;
     return (drovek_lrn){.c = l->in.c,
                         .hw = l->in.h * l->in.w,
-                        .block = drove__block(c->format, l->in.c),
+                        .block = drovek_block(c->format, l->in.c),
                         .reach = (l->opt.lrn.size - 1) / 2,
                         .factor = l->opt.lrn.alpha / (float)l->opt.lrn.size,
                         .beta = l->opt.lrn.beta,

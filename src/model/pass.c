@@ -38,11 +38,12 @@ static drove_status choose_formats(const drove_pass_options *opt, drove_pass *pa
         if (layer->ops->format == DROVE_FORMAT_OWN) {
             DROVE_TRY(layer->ops->formats(opt, layer, in, want, &out));
         } else if (layer->ops->format == DROVE_FORMAT_SAME) {
-            /* blocks of 16 if the first bottom has them and all can have them */
-            bool in_blocks = in[0] == DROVEK_NCHW16 && layer->out.c % 16 == 0;
+            /* blocks if the first bottom has them and all can have them */
+            const size_t block = drovek_block(in[0], layer->out.c);
+            bool in_blocks = drovek_is_blocked(in[0]) && layer->out.c % block == 0;
             for (unsigned i = 0; i < layer->n_bottoms; i++)
-                in_blocks = in_blocks && drove__blob_shape(model, layer->bottom[i]).c % 16 == 0;
-            out = in_blocks ? DROVEK_NCHW16 : DROVEK_NHWC;
+                in_blocks = in_blocks && drove__blob_shape(model, layer->bottom[i]).c % block == 0;
+            out = in_blocks ? in[0] : DROVEK_NHWC;
             for (unsigned i = 0; i < layer->n_bottoms; i++) want[i] = out;
         } else {
             for (unsigned i = 0; i < layer->n_bottoms; i++)

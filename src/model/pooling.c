@@ -60,7 +60,7 @@ drove_status drove__pooling_shape(drove_layer *l, const drove_shape *bottom, uns
 drovek_pool drove__pooling_geometry(const drove_layer *l, drovek_format format)
 {
     const drovek_window *w = &l->opt.window;
-    return (drovek_pool){.c = drove__block(format, l->in.c),
+    return (drovek_pool){.c = drovek_block(format, l->in.c),
                          .h = l->in.h,
                          .w = l->in.w,
                          .oh = l->out.h,

@@ -22,7 +22,7 @@ drovek_pool drove__pooling_geometry(const drove_layer *l, drovek_format format);
 /* Number of blocks in n_rows images of c channels. */
 static inline size_t drove__blocks(drovek_format format, size_t n_rows, size_t c)
 {
-    return n_rows * (c / drove__block(format, c));
+    return n_rows * (c / drovek_block(format, c));
 }
 
 /* Of layer `index`, a max pooling whose places fit a byte: its geometry, and the memory for the

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const drovek_format in_formats[] = {DROVEK_NCHW, DROVEK_NHWC, DROVEK_NCHW16};
-static const drovek_format out_formats[] = {DROVEK_NHWC, DROVEK_NCHW16};
+static const drovek_format in_formats[] = {DROVEK_NCHW, DROVEK_NHWC, DROVEK_NCHW8, DROVEK_NCHW16};
+static const drovek_format out_formats[] = {DROVEK_NHWC, DROVEK_NCHW8, DROVEK_NCHW16};
 
 /* ---- the definition ---- */
 
@@ -354,7 +354,7 @@ TEST(test_threads)
     for (size_t w = 0; w < DROVE_COUNT(ways); w++) {
         for (size_t s = 0; s < DROVE_COUNT(shapes); s++) {
             for (drovek_format f = DROVEK_NHWC; f <= DROVEK_NCHW16; f++) {
-                if (f == DROVEK_NCHW16 && shapes[s].c % 16 != 0) continue;
+                if (shapes[s].c % drovek_block(f, shapes[s].c) != 0) continue;
                 check_threads(&(conv_case){.shape = &shapes[s],
                                            .rows = 4,
                                            .n_rows = 9,

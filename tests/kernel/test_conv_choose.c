@@ -19,6 +19,8 @@ enum { ALL = DROVEK_CONV_FORWARD | DROVEK_CONV_DATA | DROVEK_CONV_WEIGHTS, MOST 
 static char cache[PATH_MAX], file[PATH_MAX];
 static drovek_table widest;
 static bool has_library;
+static drovek_format blocks; /* of the library */
+static const char *blocks_name;
 
 /* A cache folder of this test's own. */
 FIXTURE(set_up)
@@ -30,6 +32,8 @@ FIXTURE(set_up)
     setenv("XDG_CACHE_HOME", cache, 1);
     assert_int_equal(drovek_select(&widest, drove__cpu_features(), NULL), DROVE_OK);
     has_library = strstr(widest.gemm_source, "oneDNN") != NULL;
+    blocks = strstr(widest.gemm_source, "avx512") != NULL ? DROVEK_NCHW16 : DROVEK_NCHW8;
+    blocks_name = blocks == DROVEK_NCHW16 ? "nchw16" : "nchw8";
     if (!has_library) print_message("this build has no library: nothing is measured\n");
     return 0;
 }
@@ -92,7 +96,7 @@ static void check_offer(const drovek_conv_options *opt)
         assert_true(c[i].out != DROVEK_NCHW);
         assert_int_equal(c[i].in == DROVEK_NCHW, opt->in == DROVEK_NCHW);
         assert_true(i == 0 || c[i].step_s >= 0.9 * c[i - 1].step_s);
-        n_plain += c[i].in != DROVEK_NCHW16 && c[i].out == DROVEK_NHWC;
+        n_plain += !drovek_is_blocked(c[i].in) && c[i].out == DROVEK_NHWC;
         one.way = c[i].way, one.in = c[i].in, one.out = c[i].out;
         assert_int_equal(drovek_conv_create(&one, &conv), DROVE_OK);
         drovek_conv_destroy(conv);
@@ -155,23 +159,23 @@ TEST(test_is_kept)
     char *line = measured_line(&text), *tab = strchr(line, '\t');
     /* another machine's line, and for this case what was not measured */
     int n = snprintf(other, sizeof other,
-                     "%.*sanother machine\tgemm nhwc nhwc 1\n%.*s\tonednn nchw16 nchw16 0.25\tgemm "
+                     "%.*sanother machine\tgemm nhwc nhwc 1\n%.*s\tonednn %s %s 0.25\tgemm "
                      "nhwc nhwc 0.5\n",
-                     (int)(line - text), text, (int)(tab - line), line);
+                     (int)(line - text), text, (int)(tab - line), line, blocks_name, blocks_name);
     write_bytes(file, other, (size_t)n);
     choose(&opt, c);
     assert_true(c[0].step_s != 4 * 0.25); /* the process remembers what it measured */
     drovek_conv_forget();
     assert_int_equal(choose(&opt, c), 2);
     assert_string_equal(c[0].way, "onednn");
-    assert_int_equal(c[0].in, DROVEK_NCHW16);
+    assert_int_equal(c[0].in, blocks);
     assert_true(c[0].step_s == 4 * 0.25 && c[1].step_s == 4 * 0.5);
     /* another case is added, and nothing lost */
     opt = options_of(conv_shape(20, 6, 6, 10, 1, square(3, 1, 1, 1)), &widest);
     choose(&opt, c);
     text = get_file();
     assert_non_null(strstr(text, "\nanother machine\tgemm nhwc nhwc 1\n"));
-    assert_non_null(strstr(text, " nchw16 0.25\t"));
+    assert_non_null(strstr(strstr(text, blocks_name), " 0.25\t"));
     assert_non_null(strstr(text, "; 20 6 6; 10 6 6; "));
 }
 

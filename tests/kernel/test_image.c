@@ -249,8 +249,9 @@ static void check_lrn(const drovek_table *t)
 {
     const struct {
         size_t c, block, hw;
-    } sizes[] = {{1, 1, 3},   {3, 3, 5},    {5, 5, 1},    {16, 16, 40}, {17, 17, 7},
-                 {32, 16, 9}, {96, 96, 70}, {96, 16, 70}, {256, 16, 9}, {100, 100, 50}};
+    } sizes[] = {{1, 1, 3},    {3, 3, 5},   {5, 5, 1},     {16, 16, 40}, {17, 17, 7},
+                 {32, 16, 9},  {32, 8, 9},  {96, 96, 70},  {96, 16, 70}, {96, 8, 70},
+                 {256, 16, 9}, {256, 8, 9}, {100, 100, 50}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (size_t reach = 0; reach < 4; reach++) {
             const drovek_lrn l = {.c = sizes[i].c,

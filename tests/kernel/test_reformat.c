@@ -4,16 +4,17 @@
 #include "kernel/conv/conv.h"
 #include "support/test.h"
 
-enum { ROWS = 2, C = 32, H = 3, W = 5, BLOCK = 16, N = ROWS * C * H * W };
+enum { ROWS = 2, C = 32, H = 3, W = 5, N = ROWS * C * H * W };
 
-static const drovek_format formats[] = {DROVEK_NHWC, DROVEK_NCHW, DROVEK_NCHW16};
+static const drovek_format formats[] = {DROVEK_NHWC, DROVEK_NCHW, DROVEK_NCHW8, DROVEK_NCHW16};
 
 static size_t place_of(drovek_format format, size_t row, size_t c, size_t y, size_t x)
 {
+    const size_t block = format == DROVEK_NCHW8 ? 8 : 16;
     switch (format) {
     case DROVEK_NHWC: return ((row * H + y) * W + x) * C + c;
     case DROVEK_NCHW: return ((row * C + c) * H + y) * W + x;
-    default: return (((row * (C / BLOCK) + c / BLOCK) * H + y) * W + x) * BLOCK + c % BLOCK;
+    default: return (((row * (C / block) + c / block) * H + y) * W + x) * block + c % block;
     }
 }
 

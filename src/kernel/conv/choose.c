@@ -79,10 +79,13 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
     add_candidate(r, "gemm", plain, DROVEK_NHWC);
     if (drovek_conv_has_few_channels(s)) add_candidate(r, "windows", plain, DROVEK_NHWC);
     add_candidate(r, "onednn", plain, DROVEK_NHWC);
-    if (s->o % 16 == 0) add_candidate(r, "onednn", plain, DROVEK_NCHW16);
-    if (plain == DROVEK_NCHW || s->c % 16 != 0) return;
-    add_candidate(r, "onednn", DROVEK_NCHW16, DROVEK_NHWC);
-    if (s->o % 16 == 0) add_candidate(r, "onednn", DROVEK_NCHW16, DROVEK_NCHW16);
+    const bool is_wide = strstr(opt->kernels->gemm_source, "avx512") != NULL;
+    const drovek_format blocks = is_wide ? DROVEK_NCHW16 : DROVEK_NCHW8;
+    const size_t block = drovek_block(blocks, s->c);
+    if (s->o % block == 0) add_candidate(r, "onednn", plain, blocks);
+    if (plain == DROVEK_NCHW || s->c % block != 0) return;
+    add_candidate(r, "onednn", blocks, DROVEK_NHWC);
+    if (s->o % block == 0) add_candidate(r, "onednn", blocks, blocks);
 }
 
 /* ---- measuring ---- */

@@ -26,10 +26,22 @@
 /* Memory layout of one image [c][h][w]. */
 typedef enum drovek_format {
     DROVEK_NCHW,   /* [c][h][w]: a model's input, as in image files                             */
-    DROVEK_NHWC,   /* [h][w][c]: everywhere else, unless NCHW16 makes a convolution faster      */
-    DROVEK_NCHW16, /* [c / 16][h][w][16]; c is a multiple of 16                                 */
+    DROVEK_NHWC,   /* [h][w][c]: everywhere else, unless blocks make a convolution faster       */
+    DROVEK_NCHW8,  /* [c / 8][h][w][8]; c is a multiple of 8: the library's blocks by AVX2      */
+    DROVEK_NCHW16, /* [c / 16][h][w][16]; c is a multiple of 16: its blocks by AVX-512          */
     DROVEK_N_FORMATS
 } drovek_format;
+
+static inline bool drovek_is_blocked(drovek_format format)
+{
+    return format == DROVEK_NCHW8 || format == DROVEK_NCHW16;
+}
+
+/* Channels of a block: all three are [c / block][h * w][block]. */
+static inline size_t drovek_block(drovek_format format, size_t c)
+{
+    return format == DROVEK_NCHW ? 1 : format == DROVEK_NHWC ? c : format == DROVEK_NCHW8 ? 8 : 16;
+}
 
 typedef struct drovek_window { /* a window that moves over images */
     size_t kh, kw;             /* its size, >= 1 */
@@ -63,7 +75,7 @@ typedef struct drovek_conv_options {
     size_t              rows;     /* usual number of images of a call */
     size_t              max_rows; /* largest number */
     unsigned            passes;   /* of DROVEK_CONV_*: the ones that will be used */
-    drovek_format       in, out;  /* out: NHWC or NCHW16 */
+    drovek_format       in, out;  /* out: not NCHW */
     const char         *way;      /* "gemm" ...; NULL: by drovek_conv_choose */
     const drovek_table *kernels;  /* borrowed */
 } drovek_conv_options;

@@ -12,9 +12,11 @@
 #define MOST_BYTES ((size_t)1 << 20) /* of the file: a larger one is started again */
 
 enum { MOST_LINE = 1024 };
-static const char HEADING[] = "drove: convolutions measured on this machine, 1";
-static const char *const format_names[DROVEK_N_FORMATS] = {
-    [DROVEK_NCHW] = "nchw", [DROVEK_NHWC] = "nhwc", [DROVEK_NCHW16] = "nchw16"};
+static const char HEADING[] = "drove: convolutions measured on this machine, 2";
+static const char *const format_names[DROVEK_N_FORMATS] = {[DROVEK_NCHW] = "nchw",
+                                                           [DROVEK_NHWC] = "nhwc",
+                                                           [DROVEK_NCHW8] = "nchw8",
+                                                           [DROVEK_NCHW16] = "nchw16"};
 
 static bool find_path(char into[PATH_MAX])
 {

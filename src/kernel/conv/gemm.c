@@ -56,7 +56,7 @@ static size_t chunk_lines(const drovek_conv_shape *s, const gemm *g)
 static drove_status create(drovek_conv *conv)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
-    if (conv->opt.in == DROVEK_NCHW16 || conv->opt.out != DROVEK_NHWC) {
+    if (drovek_is_blocked(conv->opt.in) || conv->opt.out != DROVEK_NHWC) {
         return drove__fail(DROVE_E_UNSUPPORTED, "convolution: gemm is for plain images");
     }
     gemm *g = conv->state = drove__alloc(1, sizeof *g);

@@ -1,5 +1,5 @@
 /* kernel/conv/onednn.c - convolution by oneDNN's primitives, on plain ([h][w][c]) or blocked
- * ([c / 16][h][w][16]) images; the model's input also as [c][h][w].
+ * ([c / 8][h][w][8], [c / 16][h][w][16]) images; the model's input also as [c][h][w].
  *
  * A primitive is made for a fixed number of images.  There are primitives for the usual number, an
  * eighth of it, and one image; a call is cut into these.  theta holds weights in drove's order:
@@ -86,7 +86,10 @@ static drove_status fail(dnnl_status_t status)
 
 static dnnl_format_tag_t tag_of(drovek_format format)
 {
-    return format == DROVEK_NCHW ? dnnl_nchw : format == DROVEK_NHWC ? dnnl_nhwc : dnnl_nChw16c;
+    return format == DROVEK_NCHW    ? dnnl_nchw
+           : format == DROVEK_NHWC  ? dnnl_nhwc
+           : format == DROVEK_NCHW8 ? dnnl_nChw8c
+                                    : dnnl_nChw16c;
 }
 
 static dnnl_status_t describe_images(dnnl_memory_desc_t *out, drovek_format format, size_t n,

@@ -69,12 +69,6 @@ static inline size_t drovek_conv_n_weights(const drovek_conv_shape *s)
     return s->window.kh * s->window.kw * (s->c / s->groups) * s->o;
 }
 
-/* Block of a format: all three are [c / block][h * w][block]. */
-static inline size_t drovek_block(drovek_format format, size_t c)
-{
-    return format == DROVEK_NCHW ? 1 : format == DROVEK_NHWC ? c : 16;
-}
-
 /* Position in the image of element `at` of a window that begins at `begin` (of the padded image);
  * false: in the padding. */
 static inline bool drovek_window_inside(size_t begin, size_t at, size_t padding, size_t size,

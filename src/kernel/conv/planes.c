@@ -99,7 +99,7 @@ static drove_status create(drovek_conv *conv)
 {
     const drovek_conv_shape *s = &conv->opt.shape;
     const bool turns = conv->opt.in == DROVEK_NCHW && s->c > 1;
-    if (conv->opt.kernels->planes == NULL || conv->opt.in == DROVEK_NCHW16 ||
+    if (conv->opt.kernels->planes == NULL || drovek_is_blocked(conv->opt.in) ||
         conv->opt.out != DROVEK_NHWC || (turns && (conv->opt.passes & DROVEK_CONV_DATA)))
         return drove__fail(DROVE_E_UNSUPPORTED, "convolution: planes is for plain integers");
     integer_conv *v = conv->state = drove__alloc(1, sizeof *v);

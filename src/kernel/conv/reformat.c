@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { PIECE = 16, TILE = 16 };
+enum { PIECE = 8, TILE = 16 };
 
 static void put_piece(float *to, const float *from, bool adds)
 {
@@ -16,7 +16,7 @@ static void put_piece(float *to, const float *from, bool adds)
     memcpy(to, piece, sizeof piece);
 }
 
-/* Between NHWC and NCHW16: copies runs of 16 channels. */
+/* Between NHWC and blocks: copies runs of 8 channels. */
 static void move_pieces(const float *from, size_t from_block, float *to, size_t to_block, size_t c,
                         size_t n, bool adds)
 {

@@ -35,8 +35,8 @@ drove_status drovek_conv_check(const drovek_conv_options *opt)
     const drovek_conv_shape *s = &opt->shape;
     assert(s->groups >= 1 && s->c % s->groups == 0 && s->o % s->groups == 0);
     assert(opt->rows >= 1 && opt->max_rows >= opt->rows);
-    if (opt->out == DROVEK_NCHW || (opt->in == DROVEK_NCHW16 && s->c % 16 != 0) ||
-        (opt->out == DROVEK_NCHW16 && s->o % 16 != 0)) {
+    if (opt->out == DROVEK_NCHW || s->c % drovek_block(opt->in, s->c) != 0 ||
+        s->o % drovek_block(opt->out, s->o) != 0) {
         return drove__fail(DROVE_E_UNSUPPORTED, "convolution: no way supports these formats");
     }
     return DROVE_OK;

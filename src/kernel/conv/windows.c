@@ -87,7 +87,7 @@ static drove_status create(drovek_conv *conv)
     const drovek_conv_options *opt = &conv->opt;
     const drovek_conv_shape *s = &opt->shape;
     const drovek_window *win = &s->window;
-    if (opt->in == DROVEK_NCHW16 || opt->out != DROVEK_NHWC || !drovek_conv_has_few_channels(s)) {
+    if (drovek_is_blocked(opt->in) || opt->out != DROVEK_NHWC || !drovek_conv_has_few_channels(s)) {
         return drove__fail(DROVE_E_UNSUPPORTED, "convolution: windows are for few channels");
     }
     windows *w = conv->state = drove__alloc(1, sizeof *w);

@@ -13,16 +13,21 @@
 #include "kernel/lanes/blocks.h"
 #include "kernel/tiers.h"
 
-enum { LRN_BLOCK = 16, LRN_REGISTERS = LRN_BLOCK / LANES }; /* of the blocked format */
+enum {
+    LRN_BLOCK = 16,
+    LRN_REGISTERS = LRN_BLOCK / LANES
+}; /* of the larger blocks; the others
+                                                               have one register, or go to C */
 
 INLINE bool lrn_is_usual(const drovek_lrn *l)
 {
     return l->beta == 0.75f && (l->reach == 1 || l->reach == 2) &&
-           (l->block == l->c || l->block == LRN_BLOCK);
+           (l->block == l->c || l->block == LRN_BLOCK || l->block == LANES);
 }
 
 typedef struct lrn_data {
     size_t       c, n, plane; /* channels; registers of them; floats of a block's plane */
+    bool         is_narrow;   /* blocks of one register */
     const float *x, *dy;      /* at one position */
     float       *y;           /* or dx */
     vec          factor, kappa, slope;
@@ -33,6 +38,7 @@ typedef struct lrn_data {
 INLINE size_t lrn_offset(const lrn_data *d, size_t v, bool blocked)
 {
     if (!blocked) return v * LANES;
+    if (d->is_narrow) return v * d->plane;
     return v / LRN_REGISTERS * d->plane + v % LRN_REGISTERS * LANES;
 }
 
@@ -120,6 +126,7 @@ INLINE lrn_data lrn_start(const drovek_lrn *l, const float *x, float *y)
     return (lrn_data){.c = l->c,
                       .n = (l->c + LANES - 1) / LANES,
                       .plane = l->hw * l->block,
+                      .is_narrow = l->block == LANES,
                       .x = x,
                       .y = y,
                       .factor = vec_set(l->factor),
