@@ -3,7 +3,9 @@
  *
  * A primitive is made for a fixed number of images.  There are primitives for the usual number, an
  * eighth of it, and one image; a call is cut into these.  theta holds weights in drove's order:
- * each call copies them into the primitive's order (by a reorder primitive), and the gradient back.
+ * each call copies them into the primitive's order, and the gradient back.  Blocks of channels, the
+ * usual order, are copied here: a reorder primitive takes five times as long for large weights,
+ * as long as the convolution of few positions itself.
  *
  * Threads: as in kernel/onednn.c; a primitive created by a thread limited to one core runs on one
  * core.
@@ -32,11 +34,20 @@ typedef struct call {
     size_t n_args;
 } call;
 
+/* Weights [g][o / n_o][c / n_c][kh][kw] of blocks [n_c][n_o], or [n_o][n_c]: o_outside.  step: of
+ * the outer dimensions, in any order. */
+typedef struct blocks {
+    size_t n_o, n_c; /* 0: another layout */
+    bool o_outside;
+    size_t step_g, step_o, step_c, step_h, step_w;
+} blocks;
+
 /* One of the three passes. */
 typedef struct stage {
     call conv[MAX_SIZES];       /* for state.n_images[] */
     dnnl_memory_desc_t weights; /* in the primitives' layout */
-    call reorder;               /* from theta's layout or back; none: it is the same */
+    blocks blocks;              /* of the layout */
+    call reorder;               /* from theta's layout or back; none: blocks, or it is the same */
 } stage;
 
 typedef struct state {
@@ -46,6 +57,8 @@ typedef struct state {
     stage stage[N_PASSES];
     float *packed, *part; /* weights in a primitive's layout; a part of their gradient */
     size_t n_packed;      /* floats of each */
+    float *rows;          /* of theta, on their way to blocks */
+    size_t n_rows;        /* floats of it */
     float *images;        /* dx before it is added */
     size_t n_added;       /* images in it */
     void *scratch;
@@ -277,7 +290,35 @@ static drove_status make_conv(drovek_conv *conv, pass which, size_t size,
     return status;
 }
 
-static drove_status make_reorder(state *st, pass which, dnnl_primitive_attr_t attr)
+/* blocks.n_o stays 0 if the layout is not of that kind. */
+static void find_blocks(const dnnl_memory_desc_t *md, blocks *out)
+{
+    const dnnl_blocking_desc_t *b = &md->format_desc.blocking;
+    const int first = md->ndims - 4; /* with one group there are four dimensions */
+    size_t size[2] = {1, 1};         /* of o, c */
+    if (md->format_kind != dnnl_blocked || md->extra.flags != 0 || b->inner_nblks < 1 ||
+        b->inner_nblks > 2 || (b->inner_nblks == 2 && b->inner_idxs[0] == b->inner_idxs[1]))
+        return;
+    for (int i = 0; i < b->inner_nblks; i++) {
+        const dnnl_dim_t which = b->inner_idxs[i] - first;
+        if (which != 0 && which != 1) return;
+        size[which] = (size_t)b->inner_blks[i];
+    }
+    for (int i = 0; i < md->ndims; i++)
+        if (md->padded_dims[i] != md->dims[i]) return;
+    const dnnl_dim_t *step = b->strides + first;
+    *out = (blocks){.n_o = size[0],
+                    .n_c = size[1],
+                    .o_outside = b->inner_nblks == 2 && b->inner_idxs[0] == first,
+                    .step_g = first == 1 ? (size_t)b->strides[0] : 0,
+                    .step_o = (size_t)step[0],
+                    .step_c = (size_t)step[1],
+                    .step_h = (size_t)step[2],
+                    .step_w = (size_t)step[3]};
+}
+
+static drove_status make_reorder(state *st, pass which, dnnl_primitive_attr_t attr,
+                                 size_t n_outputs)
 {
     stage *mine = &st->stage[which];
     const bool is_back = which == WEIGHTS;
@@ -286,6 +327,9 @@ static drove_status make_reorder(state *st, pass which, dnnl_primitive_attr_t at
     size_t n = dnnl_memory_desc_get_size(&mine->weights) / sizeof(float);
     if (n > st->n_packed) st->n_packed = n;
     if (dnnl_memory_desc_equal(from, to)) return DROVE_OK;
+    find_blocks(&mine->weights, &mine->blocks);
+    if (mine->blocks.n_c * n_outputs > st->n_rows) st->n_rows = mine->blocks.n_c * n_outputs;
+    if (mine->blocks.n_o != 0) return DROVE_OK;
     dnnl_primitive_desc_t desc = NULL;
     LIBRARY(dnnl_reorder_primitive_desc_create(&desc, from, engine, to, engine, attr));
     drove_status status = add_argument(&mine->reorder, DNNL_ARG_FROM, from);
@@ -314,7 +358,7 @@ static drove_status make_stages(drovek_conv *conv)
         if (!(conv->opt.passes & 1u << which)) continue;
         for (size_t i = 0; status == DROVE_OK && i < st->n_sizes; i++)
             status = make_conv(conv, which, i, attr, forward_attr);
-        if (status == DROVE_OK) status = make_reorder(st, which, attr);
+        if (status == DROVE_OK) status = make_reorder(st, which, attr, conv->opt.shape.o);
     }
     if (attr != NULL) dnnl_primitive_attr_destroy(attr);
     if (forward_attr != NULL) dnnl_primitive_attr_destroy(forward_attr);
@@ -343,6 +387,7 @@ static drove_status make_memory(drovek_conv *conv)
     state *st = conv->state;
     const drovek_conv_shape *s = &conv->opt.shape;
     DROVE_TRY(allocate(conv, &st->packed, st->n_packed * sizeof(float)));
+    DROVE_TRY(allocate(conv, &st->rows, st->n_rows * sizeof(float)));
     if ((conv->opt.passes & DROVEK_CONV_WEIGHTS) && conv->opt.max_rows > 1)
         DROVE_TRY(allocate(conv, &st->part, st->n_packed * sizeof(float)));
     if (conv->opt.passes & DROVEK_CONV_DATA) {
@@ -400,6 +445,7 @@ static void destroy(drovek_conv *conv)
     if (st->stream != NULL) dnnl_stream_destroy(st->stream);
     drove__free(st->packed);
     drove__free(st->part);
+    drove__free(st->rows);
     drove__free(st->images);
     drove__free(st->scratch);
     drove__free(st);
@@ -423,10 +469,62 @@ static void execute(state *st, call *c)
     dnnl_stream_wait(st->stream);
 }
 
-/* Weights in the stage's layout. */
-static const float *pack(state *st, pass which, const float *w)
+/* Between rows of n_o numbers, og apart, and a block [n_c][n_o], or [n_o][n_c].  Inline, for sizes
+ * that the caller knows. */
+static inline void move_block(float *plain, size_t og, float *block, size_t n_c, size_t n_o,
+                              bool o_outside, bool is_back)
 {
+    for (size_t c = 0; !o_outside && c < n_c; c++) {
+        float *row = plain + c * og, *in_block = block + c * n_o;
+        memcpy(is_back ? row : in_block, is_back ? in_block : row, n_o * sizeof *row);
+    }
+    for (size_t o = 0; o_outside && o < n_o; o++)
+        for (size_t c = 0; c < n_c; c++) {
+            if (is_back) plain[c * og + o] = block[o * n_c + c];
+            else block[o * n_c + c] = plain[c * og + o];
+        }
+}
+
+/* A row of blocks: all outputs of n_c channels, plain[n_c][og]. */
+static void move_blocks(const blocks *b, float *plain, size_t og, float *block, bool is_back)
+{
+    const size_t n_c = b->n_c, n_o = b->n_o, step = b->step_o;
+    const bool outside = b->o_outside;
+    for (size_t o = 0; o < og; o += n_o, plain += n_o, block += step) {
+        if (n_c == 16 && n_o == 16) move_block(plain, og, block, 16, 16, outside, is_back);
+        else if (n_c == 8 && n_o == 8) move_block(plain, og, block, 8, 8, outside, is_back);
+        else move_block(plain, og, block, n_c, n_o, outside, is_back);
+    }
+}
+
+/* w: weights in theta's layout, to blocks; dw: from blocks. */
+static void move_weights(const drovek_conv *conv, const blocks *b, const float *w, float *dw)
+{
+    state *st = conv->state;
+    const drovek_conv_shape *s = &conv->opt.shape;
+    const size_t cg = s->c / s->groups, og = s->o / s->groups, n = b->n_c * og;
+    size_t plain = 0;
+    for (size_t g = 0; g < s->groups; g++)
+        for (size_t y = 0; y < s->window.kh; y++)
+            for (size_t x = 0; x < s->window.kw; x++)
+                for (size_t c = 0; c < cg; c += b->n_c, plain += n) {
+                    float *block = st->packed + g * b->step_g + c / b->n_c * b->step_c +
+                                   y * b->step_h + x * b->step_w;
+                    if (w != NULL) conv->opt.kernels->copy_f32(st->rows, w + plain, n);
+                    move_blocks(b, w != NULL ? st->rows : dw + plain, og, block, w == NULL);
+                }
+}
+
+/* Weights in the stage's layout. */
+static const float *pack(drovek_conv *conv, pass which, const float *w)
+{
+    state *st = conv->state;
+    const blocks *b = &st->stage[which].blocks;
     call *c = &st->stage[which].reorder;
+    if (b->n_o != 0) {
+        move_weights(conv, b, w, NULL);
+        return st->packed;
+    }
     if (c->primitive == NULL) return w;
     set_handle(&c->arg[0], w);
     set_handle(&c->arg[1], st->packed);
@@ -458,7 +556,7 @@ static void forward(drovek_conv *conv, const float *x, const float *w, const flo
 {
     state *st = conv->state;
     const drovek_conv_shape *s = &conv->opt.shape;
-    const float *packed = pack(st, FORWARD, w);
+    const float *packed = pack(conv, FORWARD, w);
     const bool has_bias = conv->opt.act == DROVEK_LINEAR || conv->opt.act == DROVEK_RELU;
     for (size_t done = 0; done < n_rows;) {
         size_t size = pick_size(st, n_rows - done);
@@ -478,7 +576,7 @@ static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, 
 {
     state *st = conv->state;
     const drovek_conv_shape *s = &conv->opt.shape;
-    const float *packed = pack(st, DATA, w);
+    const float *packed = pack(conv, DATA, w);
     const size_t n_in = s->c * s->h * s->w, n_out = s->o * s->oh * s->ow;
     for (size_t done = 0; done < n_rows;) {
         size_t left = n_rows - done;
@@ -500,7 +598,8 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
     stage *mine = &st->stage[WEIGHTS];
     const drovek_conv_shape *s = &conv->opt.shape;
     call *back = &mine->reorder;
-    float *sum = back->primitive == NULL ? dw : st->packed;
+    const bool is_plain = back->primitive == NULL && mine->blocks.n_o == 0;
+    float *sum = is_plain ? dw : st->packed;
     const size_t n = dnnl_memory_desc_get_size(&mine->weights) / sizeof(float);
     for (size_t done = 0; done < n_rows;) {
         size_t size = pick_size(st, n_rows - done);
@@ -512,6 +611,7 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
         if (done > 0) conv->opt.kernels->axpy_f32(sum, st->part, n, 1.0f);
         done += st->n_images[size];
     }
+    if (mine->blocks.n_o != 0) move_weights(conv, &mine->blocks, NULL, dw);
     if (back->primitive == NULL) return;
     set_handle(&back->arg[0], st->packed);
     set_handle(&back->arg[1], dw);
