@@ -36,20 +36,25 @@ typedef struct candidate {
     unsigned where, meeting;
 } candidate;
 
-/* Ascending by threads; of as many, those that lose fewest steps first. */
+/* Ascending by threads; of as many, those that lose fewest steps first.  Where replicas meet
+ * seldom, steps are so short that the lines which threads of hogwild take from each other cost as
+ * much: it would be tried in vain. */
 static const candidate candidates[] = {
     {"sequential", ONE_THREAD, 1, IN_CONTEST | BY_SPEED, CHEAP | SELDOM | DEAR},
     {"hogwild", TWO, 2, BY_SPEED, DEAR},
     {"replicas?merge=sum", TWO, 2, BY_SPEED, CHEAP},
     {"replicas?merge=sum&period=64", TWO, 2, BY_SPEED, SELDOM},
-    {"hogwild", HALF, 4, IN_CONTEST, CHEAP | SELDOM | DEAR},
-    {"hogwild", ALL, 2, IN_CONTEST, CHEAP | SELDOM | DEAR},
+    {"hogwild", HALF, 4, IN_CONTEST, CHEAP | DEAR},
+    {"hogwild", ALL, 2, IN_CONTEST, CHEAP | DEAR},
     {"replicas?merge=sum", ALL, 2, IN_CONTEST, CHEAP},
     {"replicas?merge=sum&period=64", ALL, 2, IN_CONTEST, SELDOM},
     {"sync", ALL, 4, IN_CONTEST, CHEAP | SELDOM | DEAR},
 };
 
 static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any run */
+/* So many times its budget a probe may take to have DROVE_LEAST_PIECES, without which there is no
+ * choice: runs turn out to be shorter than counts say, and a busy machine makes pieces longer. */
+static const double OVERDRAFT = 3.0;
 static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
 
 /* The first piece, of the budget of each rival; not less than the system takes to give all threads
@@ -58,15 +63,15 @@ static const double FIRST_PIECE_PART = 1.0 / 24.0, LEAST_PIECE_S = 0.004, MOST_P
 enum { MOST_SAMPLE = 4096, LEAST_SAMPLE = 256 };
 static const double COLD_S = 5e-9;   /* of a parameter: until its vectors are mapped and near */
 static const double SAMPLE_S = 0.01; /* a loss of the sample, by counts */
-/* A run too short for that, whose progress is known: DROVE_LEAST_PIECES of LEAST_PIECE_S of two. */
-static const double BY_SPEED_S = 2 * DROVE_LEAST_PIECES * 0.004;
+/* By speed alone: pieces of a short run, and DROVE_LEAST_PIECES of those of two. */
+static const double SHORT_PIECE_S = 0.002, BY_SPEED_S = 2 * DROVE_LEAST_PIECES * 0.002;
 
 /* Rates within a tenth of each other are alike. */
 static const double TIE = 0.9;
 const double drove__strategy_probe_margin = 1.1;
-/* By speed alone, about as fast is enough: nobody waits for the other thread, so it costs nothing
- * while its core is taken by others, and they may be gone after the few milliseconds of a probe. */
-const double drove__strategy_speed_margin = 0.9;
+/* By speed alone, as fast is enough: nobody waits for the other thread, so it costs nothing while
+ * its core is taken by others, and they may be gone after the few milliseconds of a probe. */
+const double drove__strategy_speed_margin = 1.0;
 /* After so many pieces: a candidate with a smaller rate than `least` is out, and one with `clear`
  * ends the probe.  After the last nothing is open: near a tie there is little to gain. */
 static const struct {
@@ -260,7 +265,8 @@ static double cold_s(const contest *c)
 
 static double first_piece(const contest *c)
 {
-    if (c->where == BY_SPEED) return LEAST_PIECE_S;
+    if (c->where == BY_SPEED) /* half of the budget, for setting up takes some of it */
+        return fmin(fmax(SHORT_PIECE_S, c->budget_s / (4 * DROVE_LEAST_PIECES)), LEAST_PIECE_S);
     double piece_s = FIRST_PIECE_PART * c->budget_s / c->out->n;
     return fmin(fmax(piece_s, LEAST_PIECE_S), MOST_PIECE_S);
 }
@@ -274,14 +280,15 @@ static double least_rounds(const contest *c)
            sample_s * (DROVE_LEAST_PIECES + 1);
 }
 
-/* As many as the budget allows; one that cannot be made stays NULL.  false: fewer than two. */
+/* As many as the budget allows, by speed alone both; one that cannot be made stays NULL.  false:
+ * fewer than two. */
 static bool open_entrants(contest *c, drove_engine_shared *shared)
 {
     double setup_s = 0.0, round_s = least_rounds(c);
     unsigned n_open = 0;
     for (unsigned i = 0; i < c->out->n; i++) {
         double before_s = elapsed(c), n_then = n_open + (i == 0 ? 2.0 : 1.0);
-        if (before_s + setup_s + n_then * round_s > c->budget_s) break;
+        if (c->where != BY_SPEED && before_s + setup_s + n_then * round_s > c->budget_s) break;
         /* The run's problem and method, which auto has settled; no end, no files, no second look at
          * test data. */
         static const struct {
@@ -372,7 +379,8 @@ static void do_rounds(contest *c)
             c->budget_s = drove__strategy_probe_budget(
                 drove__strategy_expected_s(c->config, c->problem, 1.0 / best));
         const double growth = k > 0 ? 2.0 : 1.0; /* so the whole of it doubles */
-        if (elapsed(c) + growth * c->round_s > c->budget_s) return;
+        const double most_s = k + 1 < DROVE_LEAST_PIECES ? OVERDRAFT * c->budget_s : c->budget_s;
+        if (elapsed(c) + growth * c->round_s > most_s) return;
         train_s *= growth;
     }
 }
