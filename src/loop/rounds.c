@@ -6,13 +6,12 @@
  * a state has the rounds by which each is behind.  Not of data from disk, whose windows have gone:
  * workers of one process, which alone train on them, halt in the same round.
  *
- * A round is begun under the lock, so that a halt can tell exactly which rounds must still be
- * finished by all.  The lock is robust (base/lock.h): a worker that dies while holding
- * it leaves consistent data, as one counter changes under it.
+ * One word has the rounds that somebody has begun and whether the run is halted.  A halt thus tells
+ * exactly which rounds must still be finished by all: whoever would begin another one changes the
+ * word and sees the halt, or is seen by it.  All workers come at once, from the end of their last
+ * round, and a lock would send most of them to sleep.
  */
 #include "loop/sources.h"
-
-#include "base/lock.h"
 
 #include <string.h>
 
@@ -22,16 +21,23 @@ typedef struct cursor { /* one worker's */
 } DROVE_ALIGNED_CACHE_LINE cursor;
 
 typedef struct rounds {
-    pthread_mutex_t lock; /* protects started, limit, is_halted */
-    bool lock_is_made, is_halted;
-    bool goes_alone;         /* no worker waits for another's step */
-    bool has_cursors;        /* goes_alone: at[].round are those of a stretch, or of a state */
-    uint64_t first, started; /* rounds: first of this stretch; begun by somebody */
-    uint64_t limit;          /* no batch at or above it is given out */
-    unsigned n_lost;         /* workers that take nothing any more */
-    cursor *at;              /* [n_workers] */
-    uint64_t *behind;        /* [n_workers], for a state: rounds */
+    bool goes_alone;  /* no worker waits for another's step */
+    bool has_cursors; /* goes_alone: at[].round are those of a stretch, or of a state */
+    uint64_t first;   /* round of this stretch */
+    uint64_t limit;   /* no batch at or above it is given out */
+    unsigned n_lost;  /* workers that take nothing any more */
+    cursor *at;       /* [n_workers] */
+    uint64_t *behind; /* [n_workers], for a state: rounds */
+    _Atomic uint64_t begun DROVE_ALIGNED_CACHE_LINE; /* rounds x ROUND, + HALTED */
 } rounds;
+
+enum { HALTED = 1, ROUND = 2 };
+
+/* Rounds that somebody has begun.  Relaxed: a number alone, exact once the workers are parked. */
+static uint64_t started(const rounds *r)
+{
+    return atomic_load_explicit(&r->begun, memory_order_relaxed) / ROUND;
+}
 
 static drove_status init(drove_source *s, const drove_source_options *opt)
 {
@@ -46,8 +52,6 @@ static drove_status init(drove_source *s, const drove_source_options *opt)
     r->behind = drove__alloc(opt->n_workers, sizeof *r->behind);
     if (r->at == NULL || r->behind == NULL)
         return drove__fail_nomem("a source of batches", sizeof *r->at);
-    DROVE_TRY(drove__lock_init(&r->lock));
-    r->lock_is_made = true;
     return DROVE_OK;
 }
 
@@ -55,7 +59,6 @@ static void fini(drove_source *s)
 {
     rounds *r = s->impl;
     if (r == NULL) return;
-    if (r->lock_is_made) pthread_mutex_destroy(&r->lock);
     drove__free(r->at);
     drove__free(r->behind);
     drove__free(r);
@@ -66,21 +69,33 @@ static void open(drove_source *s, uint64_t limit, uint64_t most_updates)
     rounds *r = s->impl;
     (void)most_updates;
     r->limit = (limit + s->width - 1) / s->width * s->width;
-    r->first = r->started = atomic_load(&s->next) / s->width;
+    r->first = atomic_load(&s->next) / s->width;
+    /* Relaxed: starting the workers orders it. */
+    atomic_store_explicit(&r->begun, r->first * ROUND, memory_order_relaxed);
     for (unsigned i = 0; i < s->n_workers; i++) {
         if (!r->has_cursors || r->at[i].round > r->first) r->at[i].round = r->first;
     }
     r->has_cursors = r->goes_alone;
-    r->is_halted = false;
 }
 
 static void halt(drove_source *s)
 {
-    rounds *r = s->impl;
-    (void)drove__lock(&r->lock);
-    r->limit = r->started * s->width;
-    r->is_halted = true;
-    drove__unlock(&r->lock);
+    /* Relaxed, here and below: the word itself decides, and passes nothing on. */
+    atomic_fetch_or_explicit(&((rounds *)s->impl)->begun, HALTED, memory_order_relaxed);
+}
+
+/* May the worker's next round be taken?  One that nobody has begun begins with it. */
+static bool begin(rounds *r, uint64_t round)
+{
+    uint64_t begun = atomic_load_explicit(&r->begun, memory_order_relaxed);
+    const bool is_behind = round < r->first; /* nobody waits for it */
+    do {
+        const bool is_halted = begun % ROUND == HALTED;
+        if (round < begun / ROUND) return !(is_behind && is_halted);
+        if (is_halted) return false;
+    } while (!atomic_compare_exchange_weak_explicit(&r->begun, &begun, (round + 1) * ROUND,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
 }
 
 static bool next(drove_source *s, unsigned worker, bool waits, drove_task *out)
@@ -88,12 +103,8 @@ static bool next(drove_source *s, unsigned worker, bool waits, drove_task *out)
     rounds *r = s->impl;
     cursor *me = &r->at[worker];
     (void)waits;
-    (void)drove__lock(&r->lock);
-    const bool is_behind = me->round < r->first; /* nobody waits for it */
-    bool is_open = me->round * s->width < r->limit && !(is_behind && r->is_halted);
-    if (is_open && me->round >= r->started) r->started = me->round + 1;
-    drove__unlock(&r->lock);
-    if (!is_open) return false;
+    const bool is_behind = me->round < r->first;
+    if (me->round * s->width >= r->limit || !begin(r, me->round)) return false;
     *out = (drove_task){.number = me->round * s->width + worker, .lr_factor = 1.0};
     me->round++;
     if (!is_behind) atomic_fetch_add(&s->next, 1);
@@ -112,7 +123,7 @@ static void leave(drove_source *s, unsigned worker)
 static void settle(drove_source *s)
 {
     const rounds *r = s->impl;
-    uint64_t reached = r->started * s->width;
+    uint64_t reached = started(r) * s->width;
     if (r->n_lost > 0 && atomic_load(&s->next) < reached) atomic_store(&s->next, reached);
 }
 
@@ -120,8 +131,8 @@ static uint64_t begun(const drove_source *s, unsigned worker)
 {
     const rounds *r = s->impl;
     if (r->has_cursors) return r->at[worker].round * s->width;
-    uint64_t next = atomic_load(&s->next), started = r->started * s->width;
-    return next > started ? next : started;
+    uint64_t next = atomic_load(&s->next), reached = started(r) * s->width;
+    return next > reached ? next : reached;
 }
 
 static void hear(drove_source *s, unsigned worker, uint64_t begun)

@@ -18,6 +18,7 @@
  * the first are on their way; unless one is killed there, when who looks after the workers ends
  * the others.
  */
+#include "base/available.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/relax.h"
@@ -26,8 +27,10 @@
 
 #include <string.h>
 
-#define BLOCK       4096u /* floats averaged at a time: fits the first-level cache; 16 divides it */
-#define SPIN_ROUNDS 256u  /* rests before a waiting worker sleeps: about ten microseconds */
+#define BLOCK 4096u /* floats averaged at a time: fits the first-level cache; 16 divides it */
+/* Rests before a waiting worker sleeps: as long as it takes to be woken on a virtual machine, some
+ * 50 to 150 us, where each worker has a processor; else the others need this one. */
+#define SPIN_ROUNDS 16384u
 
 typedef struct sync_slot { /* one per worker */
     drove_step
@@ -39,6 +42,7 @@ typedef struct sync_impl {
     float *vector;   /* [n_vector] */
     float *mean;     /* [n]; slice w is worker w's */
     sync_slot *slot; /* [n_workers] */
+    unsigned spins;  /* of a waiting worker */
     _Atomic unsigned arrived DROVE_ALIGNED_CACHE_LINE;
     _Atomic uint32_t meetings DROVE_ALIGNED_CACHE_LINE; /* held so far x MEETING, + STOPPED */
 } sync_impl;
@@ -60,6 +64,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     s->batches_per_update = s->n_workers;
+    p->spins = s->n_workers <= drove__processors_available() ? SPIN_ROUNDS : SPIN_ROUNDS / 16;
     p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     p->mean = drove__alloc(s->optim->n, sizeof *p->mean);
     p->slot = drove__alloc(s->n_workers, sizeof *p->slot);
@@ -119,7 +124,7 @@ static bool has_opened(sync_impl *p, uint32_t meeting, uint32_t *now)
 static bool await_meeting(sync_impl *p, uint32_t meeting, bool may_stop)
 {
     uint32_t now;
-    for (unsigned i = 0; i < SPIN_ROUNDS; i++) {
+    for (unsigned i = 0; i < p->spins && drove__actor == NULL; i++) {
         if (has_opened(p, meeting, &now)) return true;
         drove__relax();
     }
