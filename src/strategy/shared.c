@@ -11,13 +11,14 @@
 
 #include <string.h>
 
-enum { PIECE = 4096 }; /* floats; 16 divides it */
+enum { PIECE = 4096, STRIDE = 1024 }; /* floats; 16 divides both */
 
 typedef struct stepping { /* a step on its way into a vector */
     const drove_sync *s;
     const drove_step *step;
     uint64_t staleness, t;
     float *vector;
+    float *copy; /* [n_vector] gets what each stride has become; NULL: nobody wants it */
 } stepping;
 
 /* Of theta and every shared state. */
@@ -89,14 +90,62 @@ static void apply(const stepping *a, size_t offset, size_t length)
                            a->vector);
 }
 
+static void copy_stride(const stepping *a, size_t offset, size_t length)
+{
+    const size_t n = a->s->optim->n;
+    for (size_t base = offset; base < a->s->n_vector; base += n)
+        a->s->optim->kernels->copy_f32(a->copy + base, a->vector + base, length);
+}
+
+/* [from, to), a stride after the other; is_back: the last first.  Real time only. */
+static void apply_strides(const stepping *a, bool is_back, size_t from, size_t to)
+{
+    while (to > from) {
+        size_t at = is_back ? (to - 1) / STRIDE * STRIDE : from;
+        size_t end = is_back ? to : (from / STRIDE + 1) * STRIDE;
+        if (at < from) at = from;
+        if (end > to) end = to;
+        apply(a, at, end - at);
+        if (a->copy != NULL) copy_stride(a, at, end - at);
+        if (is_back) to = at;
+        else from = end;
+    }
+}
+
+static void apply_range(const stepping *a, bool is_back, size_t from, size_t to)
+{
+    if (is_back || a->copy != NULL) apply_strides(a, is_back, from, to);
+    else if (to > from) apply(a, from, to - from);
+}
+
+static void apply_dense(const stepping *a, unsigned part, unsigned n_parts)
+{
+    const size_t n = a->s->optim->n, n_lines = n / 16; /* of 16 floats: a cache line */
+    const bool is_back = part % 2 == 1 && drove__spend_scratch() == NULL;
+    size_t first = n_lines * (part + is_back) / n_parts * 16;
+    if (is_back && part + 1 == n_parts) first = n;
+    apply_range(a, is_back, is_back ? 0 : first, is_back ? first : n);
+    apply_range(a, is_back, is_back ? first : 0, is_back ? n : first);
+}
+
 void drove__sync_apply_from(const drove_sync *s, const drove_step *step, unsigned part,
                             unsigned n_parts, uint64_t staleness, uint64_t t, float *vector)
 {
-    size_t n = s->optim->n, n_lines = n / 16; /* of 16 floats: a cache line */
-    size_t first = step->span != NULL ? 0 : n_lines * part / n_parts * 16;
     const stepping a = {.s = s, .step = step, .staleness = staleness, .t = t, .vector = vector};
-    apply(&a, first, n - first);
-    if (first > 0) apply(&a, 0, first);
+    if (step->span != NULL) apply(&a, 0, s->optim->n);
+    else apply_dense(&a, part, n_parts);
+}
+
+bool drove__sync_apply_and_copy(const drove_sync *s, const drove_step *step, unsigned part,
+                                unsigned n_parts, uint64_t staleness, uint64_t t, float *vector,
+                                float *copy)
+{
+    stepping a = {.s = s, .step = step, .staleness = staleness, .t = t, .vector = vector};
+    const bool copies = step->span == NULL && !drove__is_modelled();
+    if (copies) a.copy = copy;
+    if (step->span != NULL) apply(&a, 0, s->optim->n);
+    else apply_dense(&a, part, n_parts);
+    return copies;
 }
 
 void drove__sync_copy_from(const drove_sync *s, const float *from, float *to)

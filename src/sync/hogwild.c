@@ -4,7 +4,7 @@
  * read:
  *   hogwild        the view is the shared vector itself, read while others write (races R1, R2)
  *   hogwild:copy   each step works on a private copy, itself made while others write (R3): the
- *                  thesis's reading
+ *                  thesis's reading.  A dense step makes the next one's copy as it is published
  *   hogwild:live   steps of any batch size are put straight into the shared parameters, element by
  *                  element, while the gradient is being computed (R4); plain SGD only
  * Low-precision parameters are changed in place by steps of any batch size (R8).
@@ -29,6 +29,15 @@ static const drove_spec_key keys[] = {
     DROVE_SPEC_END,
 };
 
+typedef struct copier { /* a worker's; others change it only while it is parked */
+    bool has_copied;    /* its copy is that of its last publication */
+} DROVE_ALIGNED_CACHE_LINE copier;
+
+typedef struct hogwild_impl {
+    drove_params shared; /* of floats or words */
+    copier *copier;      /* [n_workers]; NULL unless copies are made */
+} hogwild_impl;
+
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     settings set;
@@ -39,11 +48,11 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
                            "hogwild:live writes while it computes: expected --rule sgd "
                            "without --weight-decay, --clip and a --schedule by "
                            "staleness, found another step");
-    drove_params *p = drove__alloc(1, sizeof *p);
+    hogwild_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
-    s->impl = p; /* the strategy's own: the shared vector, of floats or words */
-    *p = drove__sync_first_params(s, DROVE_SYNC_SHARED, start);
-    if (drove__params_bytes(p) == NULL) return drove__sync_no_memory(s);
+    s->impl = p;
+    p->shared = drove__sync_first_params(s, DROVE_SYNC_SHARED, start);
+    if (drove__params_bytes(&p->shared) == NULL) return drove__sync_no_memory(s);
     if (copy && opt->layout != NULL)
         return drove__fail(DROVE_E_ARG, "hogwild:copy: expected parameters that are floats, found "
                                         "low-precision ones, which are changed in place");
@@ -51,27 +60,37 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (!copy) return DROVE_OK;
     s->needs &= ~(unsigned)DROVE_SYNC_TYPED;
     s->live = NULL;
+    p->copier = drove__alloc(s->n_workers, sizeof *p->copier);
+    if (p->copier == NULL) return drove__sync_no_memory(s);
     return drove__sync_copies(s);
 }
 
 static void fini(drove_sync *s)
 {
-    drove__sync_params_free(s, s->impl);
-    drove__free(s->impl);
+    hogwild_impl *p = s->impl;
+    if (p == NULL) return;
+    drove__sync_params_free(s, &p->shared);
+    drove__free(p->copier);
+    drove__free(p);
 }
 
 static drove_params shared(const drove_sync *s)
 {
-    return *(const drove_params *)s->impl;
+    return ((const hogwild_impl *)s->impl)->shared;
 }
 
-/* Takes the shared vector, or (a worker with a copy) copies it as it is being written. */
+/* Takes the shared vector, or (a worker with a copy) copies it as it is being written, unless its
+ * last publication has. */
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 {
     drove_sync_worker *me = &s->worker[worker];
-    /* Relaxed here and below: the count says how many and orders nothing, as nothing here is. */
-    me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
-    if (me->copy != NULL) drove__sync_copy_from(s, shared(s).theta, me->copy);
+    const copier *c = ((const hogwild_impl *)s->impl)->copier;
+    if (c == NULL || !c[worker].has_copied) {
+        /* Relaxed here and below: the count says how many and orders nothing, as nothing here is.
+         */
+        me->version = atomic_load_explicit(&s->published, memory_order_relaxed);
+        if (me->copy != NULL) drove__sync_copy_from(s, shared(s).theta, me->copy);
+    }
     *view = (drove_view){.vector = me->copy != NULL ? me->copy : shared(s).theta,
                          .version = me->version};
     return DROVE_OK;
@@ -91,8 +110,16 @@ static uint64_t count_updates(drove_sync *s, unsigned worker, uint64_t n, drove_
 static drove_status publish(drove_sync *s, unsigned worker, const drove_step *step,
                             drove_publish_info *info)
 {
+    copier *c = ((hogwild_impl *)s->impl)->copier;
     uint64_t before = count_updates(s, worker, 1, info), t = before + 1;
-    drove__sync_apply_from(s, step, worker, s->n_workers, info->staleness, t, shared(s).theta);
+    if (c == NULL) {
+        drove__sync_apply_from(s, step, worker, s->n_workers, info->staleness, t, shared(s).theta);
+        return DROVE_OK;
+    }
+    c[worker].has_copied =
+        drove__sync_apply_and_copy(s, step, worker, s->n_workers, info->staleness, t,
+                                   shared(s).theta, s->worker[worker].copy);
+    s->worker[worker].version = t;
     return DROVE_OK;
 }
 
@@ -122,8 +149,12 @@ static drove_params peek(drove_sync *s)
 
 static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
+    hogwild_impl *p = s->impl;
     (void)st;
-    memcpy(drove__params_bytes(s->impl), drove__params_bytes(vector), s->n_vector * sizeof(float));
+    memcpy(drove__params_bytes(&p->shared), drove__params_bytes(vector),
+           s->n_vector * sizeof(float));
+    for (unsigned w = 0; p->copier != NULL && w < s->n_workers; w++)
+        p->copier[w].has_copied = false;
     return DROVE_OK;
 }
 

@@ -55,7 +55,7 @@ static const double PROBE_PART = 0.1, MOST_PROBE_S = 10.0; /* of a run; of any r
 /* So many times its budget a probe may take to have DROVE_LEAST_PIECES, without which there is no
  * choice: runs turn out to be shorter than counts say, and a busy machine makes pieces longer. */
 static const double OVERDRAFT = 3.0;
-static const double LEAST_RUN_S = 1.0;                     /* of training, by counts */
+static const double LEAST_RUN_S = 1.0; /* of training, by counts */
 
 /* The first piece, of the budget of each rival; not less than the system takes to give all threads
  * a core. */

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { PIECE = 4096, N = 3 * PIECE + 48, N_VECTOR = 2 * N, MOST_NOTES = 64 };
+enum { PIECE = 4096, STRIDE = 1024, N = 3 * PIECE + 48, N_VECTOR = 2 * N, MOST_NOTES = 64 };
 static const float ETA = 2.0f, MU = 0.5f, OTHERS = 1000.0f;
 
 typedef enum what { APPLY, LOADED, STORED, COPIED } what;
@@ -158,14 +158,38 @@ static void compare(void)
 
 /* ---- the real clock ---- */
 
-/* The parts of 771 cache lines of a float vector: the worker begins at its own and goes round. */
+static void check_forwards(size_t first)
+{
+    assert_int_equal(n_notes, first > 0 ? 2 : 1);
+    assert_int_equal(notes[0].offset, first);
+    assert_int_equal(notes[0].length, N - first);
+    if (n_notes == 2) {
+        assert_int_equal(notes[1].offset, 0);
+        assert_int_equal(notes[1].length, first);
+    }
+}
+
+/* Strides that end where the last one began, from `first` to 0 and from N to `first`. */
+static void check_backwards(size_t first)
+{
+    for (unsigned i = 0; i < n_notes; i++) {
+        size_t end = i == 0 ? first : notes[i - 1].offset > 0 ? notes[i - 1].offset : N;
+        assert_int_equal(notes[i].offset + notes[i].length, end);
+        assert_in_range(notes[i].length, 1, STRIDE);
+        assert_true(notes[i].offset % STRIDE == 0 || notes[i].offset == first);
+    }
+    assert_int_equal(notes[n_notes - 1].offset, first < N ? first : 0);
+}
+
+/* The parts of 771 cache lines of a float vector: the worker begins at its own and goes round, or
+ * at its end and goes backwards. */
 TEST(a_dense_step_begins_at_the_workers_part)
 {
     static const struct {
         unsigned part, n_parts;
         size_t first;
-    } cases[] = {{0, 1, 0},        {0, 3, 0},        {1, 3, 257 * 16},
-                 {2, 3, 514 * 16}, {1, 4, 192 * 16}, {3, 4, 578 * 16}};
+    } cases[] = {{0, 1, 0},        {0, 3, 0}, {1, 2, N},        {1, 3, 514 * 16},
+                 {2, 3, 514 * 16}, {3, 4, N}, {1, 4, 385 * 16}, {2, 4, 385 * 16}};
     for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
         drove_sync s;
         drovek_table kernels;
@@ -175,13 +199,8 @@ TEST(a_dense_step_begins_at_the_workers_part)
         for (size_t i = 0; i < N; i++) expect_element(&s, vector, i);
         drove__sync_apply_from(&s, &step, cases[c].part, cases[c].n_parts, 0, 1, vector);
         compare();
-        assert_int_equal(n_notes, cases[c].first > 0 ? 2 : 1);
-        assert_int_equal(notes[0].offset, cases[c].first);
-        assert_int_equal(notes[0].length, N - cases[c].first);
-        if (n_notes == 2) {
-            assert_int_equal(notes[1].offset, 0);
-            assert_int_equal(notes[1].length, cases[c].first);
-        }
+        if (cases[c].part % 2 == 1) check_backwards(cases[c].first);
+        else check_forwards(cases[c].first);
         drove__optim_destroy(optim);
     }
 }
@@ -356,4 +375,35 @@ TEST(a_copy_has_the_whole_vector)
         assert_true(notes[i].taken_ns == 2.0 * (double)lengths[i]);
     }
     drove__optim_destroy(optim);
+}
+
+/* ---- a step that copies what it has made ---- */
+
+/* Forwards and backwards, theta and velocity; a sparse step copies nothing, nor does a step on a
+ * virtual clock. */
+TEST(a_step_copies_what_it_has_made)
+{
+    static float copy[N_VECTOR];
+    for (unsigned which = 0; which < 4; which++) {
+        drove_sync s;
+        drovek_table kernels;
+        drove_optim *optim;
+        begin(&s, &kernels, which < 2 ? "momentum:0.5" : "sgd", &optim);
+        drove_step step = {.value = value, .eta = ETA};
+        if (which == 2) step.span = spans;
+        if (which == 2) step.n_spans = DROVE_COUNT(spans);
+        for (size_t i = 0; i < N; i++)
+            if (is_covered(&step, i)) expect_element(&s, vector, i);
+        memset(copy, 0, sizeof copy);
+        has_scratch = which == 3;
+        if (which == 3) drove__actor = (drove_actor *)&actor;
+        const bool copies = drove__sync_apply_and_copy(&s, &step, which % 2, 2, 0, 1, vector, copy);
+        drove__actor = NULL;
+        has_scratch = false;
+        compare();
+        assert_int_equal(copies, which < 2);
+        for (size_t i = 0; i < s.n_vector; i++)
+            assert_true(copy[i] == (which < 2 ? expected[i] : 0.0f));
+        drove__optim_destroy(optim);
+    }
 }

@@ -142,6 +142,37 @@ TEST(variants_of_hogwild_differ)
     rig_fini(&r);
 }
 
+static float first_of_view(const rig *r, unsigned worker)
+{
+    drove_view view;
+    assert_int_equal(r->sync->ops->acquire(r->sync, worker, &view), DROVE_OK);
+    return view.vector[0];
+}
+
+/* Every step adds 1.  A dense one copies as it is published; others come in with the next. */
+TEST(a_publication_makes_the_next_copy)
+{
+    rig r;
+    float step[2] = {1.0f, 1.0f}, other[2] = {5.0f, 5.0f};
+    drove_publish_info info;
+    rig_init(&r, (rig_options){.variant = "hogwild:copy", .n_workers = 2, .n = 2});
+    const drove_step minus = {.value = step, .eta = -1.0f};
+    const float first = first_of_view(&r, 0);
+    assert_true(first_of_view(&r, 1) == first);
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &minus, &info), DROVE_OK);
+    assert_int_equal(r.sync->ops->publish(r.sync, 1, &minus, &info), DROVE_OK);
+    assert_int_equal(info.staleness, 1);
+    assert_true(first_of_view(&r, 0) == first + 1.0f && first_of_view(&r, 1) == first + 2.0f);
+    assert_int_equal(r.sync->ops->publish(r.sync, 0, &minus, &info), DROVE_OK);
+    assert_int_equal(info.staleness, 1);
+    assert_true(first_of_view(&r, 0) == first + 3.0f);
+
+    const drove_params restored = {.theta = other};
+    assert_int_equal(r.sync->ops->restore(r.sync, &restored, NULL), DROVE_OK);
+    assert_true(first_of_view(&r, 0) == 5.0f && first_of_view(&r, 1) == 5.0f);
+    rig_fini(&r);
+}
+
 /* Others' updates since it was lent the parameters, for each of its own. */
 TEST(steps_in_place_know_their_staleness)
 {
