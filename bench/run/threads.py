@@ -32,7 +32,7 @@ def measure(args, strategy, batch, threads):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--drove", default="build/release/drove")
-    parser.add_argument("--strategies", default="hogwild,hogwild:live,leashed:inf,mutex,rwlock,sync,ssp:3,softsync:2")
+    parser.add_argument("--strategies", default="hogwild,hogwild:copy,hogwild:live,leashed:inf,mutex,rwlock,sync,ssp:3,softsync:2")
     parser.add_argument("--batches", default="16,64,256")
     parser.add_argument("--threads", default="2", help="numbers of threads to compare with one")
     parser.add_argument("--rounds", type=int, default=5)

@@ -16,7 +16,7 @@ compares() {
     says "c['how'] == 'probe' and c['allowed'] == 2 and not s['repeatable']"
     says "[r['strategy'] for r in c['compared']] == ['sequential', '$strategy']"
     says "c['compared'][1]['threads'] == 2 and c['compared'][0]['rate'] == 1"
-    says "(c['chosen'] == '$strategy') == ((c['compared'][1]['rate'] or 0) >= 0.9) and c['chosen'] == s['strategy']"
+    says "(c['chosen'] == '$strategy') == ((c['compared'][1]['rate'] or 0) >= 1) and c['chosen'] == s['strategy']"
 }
 narrow="synth:logistic?n=20000&d=1000&density=0.02"
 compares 'replicas?merge=sum' --data "$narrow"
