@@ -5,7 +5,12 @@
 
 Two network namespaces as hosts, joined by a bridge whose links `tc tbf` limits to the rate both ways (none: no limit), a process
 pinned to a core in each.  All-reduce of the parameters of a 784-1024^3-10 network (11.65 MB), 20 times each: the median and the worst.
-A step: batch 512 in each process; the median.  The ideal of an all-reduce between two: each sends its bytes once at the line's rate.
+A step: batch 512 in each process; DDP's median, drove's mean.  alone: the same steps without an exchange.  exposed: a step less alone;
+hidden: the part of the all-reduce's median that is not exposed; bound: what is left of that median behind backward, and a last bucket
+of LAST of it.  The ideal of an all-reduce between two: each sends its bytes once at the line's rate.
+
+The links cost the processes' cores: tbf takes a timer's interrupt for each packet that it holds back.  Its burst is above the longest
+packet that the kernel hands to a card (64 KiB), else tbf cuts each one into 45, which a card does by itself.
 Needs root, ip, tc, both or one of Open MPI and MPICH, and for gloo a Python with torch (--python).  What is missing is said and left out.
 """
 import argparse
@@ -22,6 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parents[2]
 LAYERS = [784, 1024, 1024, 1024, 10]
 N_PARAMETERS = sum((a + 1) * b for a, b in zip(LAYERS, LAYERS[1:]))
 BATCH = 512
+LAST = 267_952 / N_PARAMETERS  # of the first layer's three buckets, src/cluster/slices.c
 ADDRESS = "10.79.0."
 LIMIT_S = 150  # of a job
 
@@ -94,7 +100,7 @@ class Hosts:
             for space, device in ((host, "net0"), (switch, f"port{i}")):
                 if self.rate != "none":
                     self.ip("netns", "exec", space, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate,
-                            "burst", "64kb", "latency", "100ms")
+                            "burst", "128kb", "latency", "100ms")
         # as mpirun calls a remote shell: [-options] HOST COMMAND...
         self.agent.write_text("#!/bin/bash\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\ni=${1##*.}\nshift\n"
                               f"exec ip netns exec {self.id}-$i taskset -c $((i - 1)) unshare --uts sh -c \"hostname host$i; $*\"\n")
@@ -157,16 +163,26 @@ def with_drove(hosts, build, library, args):
     if "all_reduce_s" not in row:
         print(f"ddp.py: {library}: {err.strip()[-400:]}", file=sys.stderr)
         return row
-    for strategy in args.strategies.split(","):
-        out, err = hosts.mpirun(library, [
-            str(build / "drove"), "train", "--data", f"synth:digits?n={BATCH * 2 * args.steps}", "--model", "mlp:1024,1024,1024",
+    def train(strategy, launch, n_rows):
+        out, err = launch([
+            str(build / "drove"), "train", "--data", f"synth:digits?n={n_rows}", "--model", "mlp:1024,1024,1024",
             "--strategy", strategy, "--batch", str(BATCH), "--lr", "0.01", "--until", "epochs=1",
             "--threads", "1", "--eval-every", "1000", "--out", "none", "--json"])
-        for found in objects_of(out):
-            if found.get("updates"):
-                row.setdefault("steps", {})[strategy] = found["train_s"] / found["updates"]
-        if strategy not in row.get("steps", {}):
+        found = next((f for f in objects_of(out) if f.get("updates")), None)
+        if found is None:
             print(f"ddp.py: {library}, {strategy}: {err.strip()[-400:]}", file=sys.stderr)
+        return found
+
+    def by_itself(command):
+        run = subprocess.run(hosts.on(1, command), capture_output=True, text=True, check=False)
+        return run.stdout, run.stderr
+
+    if alone := train("sequential", by_itself, BATCH * args.steps):
+        row["alone_s"] = alone["train_s"] / alone["updates"]
+        row["backward_s"] = alone["phases"]["backward"]
+    for strategy in args.strategies.split(","):
+        if found := train(strategy, lambda command: hosts.mpirun(library, command), BATCH * 2 * args.steps):
+            row.setdefault("steps", {})[strategy] = found["train_s"] / found["updates"]
     return row
 
 
@@ -179,19 +195,24 @@ def with_gloo(hosts, python, args):
     out = [run.communicate()[0] for run in runs]
     found = json.loads(out[0])
     return {"way": "PyTorch, gloo", "all_reduce_s": found["all_reduce_s"], "worst_s": max(found["all_reduce_s"]),
-            "steps": {"DDP": statistics.median(found["step_s"]), "alone": statistics.median(found["alone_s"])}}
+            "alone_s": statistics.median(found["alone_s"]), "steps": {"DDP": statistics.median(found["step_s"])}}
 
 
 def print_table(rows):
-    print("| link | way | all-reduce ms, median | worst | of gloo's rate | step ms |\n|---|---|---|---|---|---|")
+    print("| link | way | all-reduce ms, median | worst | of gloo's rate | step ms | alone | exposed | bound | hidden |\n"
+          "|---|---|---|---|---|---|---|---|---|---|")
     for row in rows:
         gloo = next((r for r in rows if r["rate"] == row["rate"] and "gloo" in r["way"] and "all_reduce_s" in r), None)
         if "all_reduce_s" not in row:
             continue
         mine = statistics.median(row["all_reduce_s"])
         ratio = "" if gloo is None else f"{statistics.median(gloo['all_reduce_s']) / mine:.2f}"
-        steps = ", ".join(f"{name} {1e3 * s:.0f}" for name, s in row.get("steps", {}).items())
-        print(f"| {row['rate']} | {row['way']} | {1e3 * mine:.0f} | {1e3 * row['worst_s']:.0f} | {ratio} | {steps} |")
+        way = f"| {row['rate']} | {row['way']} | {1e3 * mine:.0f} | {1e3 * row['worst_s']:.0f} | {ratio}"
+        bound = f"{1e3 * (max(0, mine - row['backward_s']) + LAST * mine):.0f}" if "backward_s" in row else ""
+        for name, took_s in row.get("steps", {"": float("nan")}).items():
+            exposed = took_s - row["alone_s"] if "alone_s" in row else float("nan")
+            print(f"{way} | {name} {1e3 * took_s:.0f} | {1e3 * row.get('alone_s', float('nan')):.0f} | {1e3 * exposed:.0f} | {bound} "
+                  f"| {1 - exposed / mine:.2f} |")
 
 
 def main():

@@ -267,20 +267,27 @@ static void floats_gradient(const drove_call *c, const drove_input *in, float *d
     else rows_of_floats(c, 0, l->n_in, dw);
 }
 
+static void whole_input_gradient(const drove_call *c)
+{
+    const drove_layer *l = c->layer;
+    float *dx = c->bottom[0].dx;
+    if (dx != NULL && c->words != NULL)
+        c->k->words->gemm(true, c->n_rows, l->n_in, l->n_out, c->dy, l->n_out, c->words,
+                          c->bottom[0].adds ? 1.0f : 0.0f, dx, l->n_in);
+    else if (dx != NULL) input_gradient(l, c->k, c->theta, c->n_rows, c->dy, dx, c->bottom[0].adds);
+}
+
 static void backward_whole(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     const drovek_table *k = c->k;
     const drove_input in = input_of(c);
-    float *dw = c->grad + l->w_offset, *dx = c->bottom[0].dx;
+    float *dw = c->grad + l->w_offset;
     float *own_db = l->n_b > 0 ? c->grad + l->b_offset : c->own;
     float *db = c->adds ? c->pass->db : own_db;
     k->act_grad_f32(c->dy, db, c->y, c->n_rows, l->n_out, l->act);
     if (c->adds) k->axpy_f32(own_db, db, l->n_b, 1.0f);
-    if (dx != NULL && c->words != NULL)
-        k->words->gemm(true, c->n_rows, l->n_in, l->n_out, c->dy, l->n_out, c->words,
-                       c->bottom[0].adds ? 1.0f : 0.0f, dx, l->n_in);
-    else if (dx != NULL) input_gradient(l, k, c->theta, c->n_rows, c->dy, dx, c->bottom[0].adds);
+    if (c->pass->taker != NULL) whole_input_gradient(c); /* before it changes the weights */
     if (in.dense == NULL) sparse_gradient(l, k, &in, c->dy, dw, c->spans_wanted);
     else floats_gradient(c, &in, dw);
     drove__layer_zero_gaps(l, c->grad);
@@ -343,6 +350,13 @@ static void backward_finish(const drove_call *c)
     drove__layer_sum_parts(c, (const float *)c->own, drove__pad_floats(l->n_out), l->n_b,
                            c->grad + l->b_offset);
     drove__layer_zero_gaps(l, c->grad);
+}
+
+/* Behind the gradient of W, which may be on its way to other workers. */
+static void backward_input(const drove_call *c)
+{
+    const bool is_left = is_whole(c) && c->integers == NULL && c->pass->taker == NULL;
+    if (is_left && c->part == 0) whole_input_gradient(c);
 }
 
 static void backward_fused(const drove_call *c, float *theta, float *db, float eta)
@@ -444,6 +458,7 @@ const drove_layer_ops drove__layer_dense = {
     .forward_finish = forward_finish,
     .backward = backward,
     .backward_finish = backward_finish,
+    .backward_input = backward_input,
     .backward_fused = backward_fused,
     .fuses_exactly = fuses_exactly,
 };

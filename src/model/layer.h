@@ -77,6 +77,9 @@ struct drove_layer_ops {
     /* dy -> bottom[i].dx (if not NULL; added to it if bottom[i].adds) and grad. */
     void (*backward)(const drove_call *c);
     void (*backward_finish)(const drove_call *c); /* NULL: nothing */
+    /* dx, where backward has left it: the layer's gradient is complete, and others may change it
+     * meanwhile.  NULL: backward leaves nothing. */
+    void (*backward_input)(const drove_call *c);
     /* One part: applies the step directly to theta; db[n_out] is scratch.  NULL: not supported. */
     void (*backward_fused)(const drove_call *c, float *theta, float *db, float eta);
     /* With factors in singles and dense input: whether that has the bits of backward and then the

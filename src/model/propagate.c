@@ -200,8 +200,12 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
             if (b_lr != 0.0f && b_lr != 1.0f)
                 k->scale_f32(grad + layer->b_offset, layer->n_b, b_lr);
         }
-        if (convert_deltas(&call)) meet(part);
         if (to->after_layer != NULL && part->part == 0) to->after_layer(to->context, l);
+        if (layer->ops->backward_input != NULL) {
+            layer->ops->backward_input(&call);
+            meet(part);
+        }
+        if (convert_deltas(&call)) meet(part);
     }
 }
 

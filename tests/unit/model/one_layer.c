@@ -156,6 +156,7 @@ void one_layer_backward(one_layer *t, const float *dy, float *const *dx)
     convert(t, dy, DROVEK_NHWC, t->dy, t->out_format, one_layer_of(t)->out);
     call(t, t->given.ops->backward);
     call(t, t->given.ops->backward_finish);
+    call(t, t->given.ops->backward_input);
     for (unsigned i = 0; i < t->given.n_bottoms; i++)
         convert(t, t->dx[i], t->bottom[i].format, dx[i], DROVEK_NHWC, t->given.bottom[i]);
 }
