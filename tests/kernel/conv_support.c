@@ -62,6 +62,9 @@ const drovek_conv_shape *conv_shapes(void)
     shape[n++] = conv_shape(4, 4, 3, 2, 1, square(1, 1, 2, 1));    /* windows of padding alone */
     shape[n++] = conv_shape(3, 64, 60, 32, 1, square(3, 1, 1, 1)); /* several chunks an image */
     shape[n++] = conv_shape(64, 24, 24, 16, 1, square(5, 1, 2, 1));
+    shape[n++] = conv_shape(40, 2, 2, 24, 1, square(3, 1, 1, 1)); /* most taps in the padding */
+    shape[n++] = conv_shape(12, 4, 3, 20, 1, square(3, 2, 1, 1));
+    shape[n++] = conv_shape(4, 1, 2, 6, 1, square(1, 1, 1, 1)); /* as above, few positions */
     /* the last window ends before the image does */
     shape[n++] = conv_shape(16, 8, 8, 16, 1, square(3, 2, 0, 1));
     shape[n] = (drovek_conv_shape){0};

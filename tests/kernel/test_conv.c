@@ -190,6 +190,8 @@ static void check_windows(const drovek_table *tier)
 {
     check_way(tier, "windows");
     assert_true(n_compared > 50);
+    check_way(tier, "taps");
+    assert_true(n_compared >= 16);
 }
 
 static void check_widest(const char *way)
@@ -343,7 +345,7 @@ static void check_threads(const conv_case *c)
 
 TEST(test_threads)
 {
-    static const char *const ways[] = {"ref", "gemm", "windows", "onednn"};
+    static const char *const ways[] = {"ref", "gemm", "windows", "taps", "onednn"};
     const drovek_conv_shape shapes[] = {
         conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1)),
         conv_shape(64, 6, 5, 48, 1, square(3, 1, 1, 1)),

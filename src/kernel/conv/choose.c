@@ -78,6 +78,8 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
     }
     add_candidate(r, "gemm", plain, DROVEK_NHWC);
     if (drovek_conv_has_few_channels(s)) add_candidate(r, "windows", plain, DROVEK_NHWC);
+    if (plain == DROVEK_NHWC && drovek_conv_has_few_taps(s))
+        add_candidate(r, "taps", plain, DROVEK_NHWC);
     add_candidate(r, "onednn", plain, DROVEK_NHWC);
     const bool is_wide = strstr(opt->kernels->gemm_source, "avx512") != NULL;
     const drovek_format blocks = is_wide ? DROVEK_NCHW16 : DROVEK_NCHW8;

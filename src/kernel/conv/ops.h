@@ -42,7 +42,8 @@ struct drovek_conv {
     } pooled_dy; /* drovek_conv_take_pooled */
 };
 
-extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm, drovek_conv_windows;
+extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm, drovek_conv_windows,
+    drovek_conv_taps;
 extern const drovek_conv_ops drovek_conv_planes; /* for tables with planes */
 extern const drovek_conv_ops drovek_conv_onednn; /* if the build has the library */
 
@@ -51,6 +52,9 @@ bool drovek_conv_has_library(const drovek_table *kernels);
 
 /* Whether windows.c supports the shape. */
 bool drovek_conv_has_few_channels(const drovek_conv_shape *s);
+
+/* Whether taps.c supports the shape: few positions, and a quarter of their windows padding. */
+bool drovek_conv_has_few_taps(const drovek_conv_shape *s);
 
 /* All in this build, in the order in which they are tried; NULL-terminated. */
 extern const drovek_conv_ops *const drovek_conv_ways[];
