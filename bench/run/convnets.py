@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Training convolutional networks: drove and PyTorch, one iteration after the other in turn.
+"""Training convolutional networks: drove, oneDNN's primitives alone, and PyTorch, in turn on the same core.
 
-    python3 bench/run/convnets.py --python PYTHON [--build DIR] [--data DIR] [--rounds N] [--net lenet|alexnet]
+    python3 bench/run/convnets.py --python PYTHON [--build DIR] [--data DIR] [--rounds N] [--net NAME] [--isa avx2]
 
-PYTHON: an interpreter with PyTorch (PyPI: torch, numpy).  Two cases:
-  lenet    LeNet as in Caffe on MNIST, batch 64, plain SGD, one thread: images a second
-  alexnet  AlexNet as in Caffe (groups, LRN, dropout) on 64 generated images of 3 x 227 x 227 with 1000 classes, batch 32,
-           plain SGD, two threads: seconds for one iteration (forward, backward, update), and peak memory
-Each has as many processors as threads, by affinity; `used` is user time over wall time, of the whole process.
-`cpu_s` is the processor time of an iteration (drove's from two runs of different length), which a busy machine disturbs less
-than the clock on the wall.  PyTorch computes in its usual format and in channels_last, images and labels ready as tensors; the faster counts.  drove
-is the program as a user calls it: gathering and scaling the images belong to its iteration.  Each round starts each of the
-two once, in turn; of each the round with the fastest iterations counts, and within PyTorch's the median iteration.
-One JSON line for each program and case; `ratio` is PyTorch's time over drove's, `memory_ratio` drove's peak over PyTorch's.
+PYTHON: an interpreter with PyTorch (PyPI: torch, torchvision, onnx, numpy).  Cases:
+  lenet          LeNet as in Caffe on MNIST, batch 64, one thread
+  alexnet-cifar  AlexNet for images of 3 x 32 x 32 (groups, LRN, dropout), batch 32, one thread
+  resnet18       torchvision's ResNet-18 of 10 classes on images of 3 x 64 x 64, batch 32, one thread; drove reads it as ONNX
+  alexnet        AlexNet as in Caffe on images of 3 x 227 x 227 with 1000 classes, batch 32, two threads
+An iteration is forward, backward and plain SGD.  drove is the program as a user calls it: gathering and scaling the images belong
+to its iteration, which is the difference of a long and a short run.  PyTorch computes in its usual format and in
+channels_last, images and labels ready as tensors.  oneDNN is bench_onednn_net (bench/micro/onednn_net.c: neither loss, dropout
+nor update), in the formats that its primitives ask for and in nhwc; the faster counts.
+
+Each has as many processors as threads, by affinity; `used` is user time over wall time, of the whole process, and more than
+1.05 of a thread is an error.  --isa avx2 keeps all of them to AVX2.  Each round starts each program once, in turn; `iteration_s` is the
+median of the rounds, in PyTorch and oneDNN of each round's median iteration.  One JSON line for each program and case;
+`ratio` is the program's time over drove's.
 """
 import argparse
 import json
@@ -22,14 +26,32 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import pinned
 
 CASES = {
-    "lenet": {"batch": 64, "threads": 1, "updates": (30, 230), "torch_iterations": 60},
-    "alexnet": {"batch": 32, "threads": 2, "updates": (1, 5), "torch_iterations": 5},
+    "lenet": {"batch": 64, "threads": 1, "updates": (30, 130), "torch_iterations": 40, "input": (1, 28, 28), "classes": 10},
+    "alexnet-cifar": {"batch": 32, "threads": 1, "updates": (1, 5), "torch_iterations": 5, "input": (3, 32, 32), "classes": 10},
+    "resnet18": {"batch": 32, "threads": 1, "updates": (2, 10), "torch_iterations": 6, "input": (3, 64, 64), "classes": 10},
+    "alexnet": {"batch": 32, "threads": 2, "updates": (1, 5), "torch_iterations": 5, "input": (3, 227, 227), "classes": 1000},
 }
+MOST_USED = 1.05  # processors, by each thread
+AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
+
+
+def start(args, name, command):
+    """Runs a program of this case to its end, held to its processors; its output, processor time, and `used`."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with pinned.held(CASES[name]["threads"]) as seen:
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(AVX2 if args.isa == "avx2" else {})})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        sys.exit(f"convnets: {' '.join(command)}\n{done.stderr}")
+    if seen.used > MOST_USED * CASES[name]["threads"]:
+        sys.exit(f"convnets: {' '.join(command)}: {seen.used:.2f} processors at work")
+    return done.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, seen.used
 
 
 # ---- PyTorch, in a process of its own ----
@@ -41,15 +63,22 @@ def torch_net(name):
     if name == "lenet":
         return nn.Sequential(nn.Conv2d(1, 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2), nn.Flatten(),
                              nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10))
+    if name == "resnet18":
+        import torchvision
+
+        return torchvision.models.resnet18(num_classes=10)
+    is_small = name == "alexnet-cifar"
     norm = lambda: nn.LocalResponseNorm(5, alpha=1e-4, beta=0.75)
+    pool = lambda: nn.MaxPool2d(3, 2, ceil_mode=True)  # as Caffe does
+    first = nn.Conv2d(3, 96, 5, padding=2) if is_small else nn.Conv2d(3, 96, 11, stride=4)
     return nn.Sequential(
-        nn.Conv2d(3, 96, 11, stride=4), nn.ReLU(True), norm(), nn.MaxPool2d(3, 2),
-        nn.Conv2d(96, 256, 5, padding=2, groups=2), nn.ReLU(True), norm(), nn.MaxPool2d(3, 2),
+        first, nn.ReLU(True), norm(), pool(),
+        nn.Conv2d(96, 256, 5, padding=2, groups=2), nn.ReLU(True), norm(), pool(),
         nn.Conv2d(256, 384, 3, padding=1), nn.ReLU(True),
         nn.Conv2d(384, 384, 3, padding=1, groups=2), nn.ReLU(True),
-        nn.Conv2d(384, 256, 3, padding=1, groups=2), nn.ReLU(True), nn.MaxPool2d(3, 2), nn.Flatten(),
-        nn.Linear(9216, 4096), nn.ReLU(True), nn.Dropout(), nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(),
-        nn.Linear(4096, 1000))
+        nn.Conv2d(384, 256, 3, padding=1, groups=2), nn.ReLU(True), pool(), nn.Flatten(),
+        nn.Linear(4096 if is_small else 9216, 4096), nn.ReLU(True), nn.Dropout(), nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(),
+        nn.Linear(4096, CASES[name]["classes"]))
 
 
 def run_torch(name, is_last):
@@ -60,11 +89,10 @@ def run_torch(name, is_last):
     torch.manual_seed(1)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     net = torch_net(name)
-    shape = (1, 28, 28) if name == "lenet" else (3, 227, 227)
-    x = torch.randn(case["batch"], *shape)
+    x = torch.randn(case["batch"], *case["input"])
     if is_last:
         net, x = net.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
-    y = torch.randint(0, 10 if name == "lenet" else 1000, (case["batch"],))
+    y = torch.randint(0, case["classes"], (case["batch"],))
     rule, loss = torch.optim.SGD(net.parameters(), lr=0.01), torch.nn.CrossEntropyLoss()
     times, cpu = [], []
     for _ in range(case["torch_iterations"]):
@@ -81,11 +109,19 @@ def run_torch(name, is_last):
 
 def start_torch(args, name, is_last):
     command = [args.python, os.path.abspath(__file__), "--torch", name] + (["--channels-last"] if is_last else [])
-    with pinned.held(CASES[name]["threads"]) as seen:
-        done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit("convnets: PyTorch\n" + done.stderr)
-    return {**json.loads(done.stdout), "used": seen.used}
+    out, _, used = start(args, name, command)
+    return {**json.loads(out), "used": used}
+
+
+def export(path):
+    import warnings
+
+    import torch
+
+    warnings.filterwarnings("ignore")
+    torch.onnx.export(torch_net("resnet18").eval(), (torch.randn(2, 3, 64, 64),), path, opset_version=17, input_names=["x"],
+                      dynamo=False, dynamic_axes={"x": {0: "n"}}, training=torch.onnx.TrainingMode.PRESERVE,
+                      do_constant_folding=False)
 
 
 # ---- drove ----
@@ -93,62 +129,67 @@ def start_torch(args, name, is_last):
 
 def drove_command(args, name, updates):
     case = CASES[name]
-    command = [os.path.join(args.build, "drove"), "train", "--defaults", "classic", "--model", name, "--batch", str(case["batch"]), "--rule", "sgd",
-               "--until", f"updates={updates}", "--eval-every", "1000", "--test", "none", "--eval-examples", str(case["batch"]),
-               "--json", "--quiet"]
-    if name == "lenet":
-        return command + ["--data", "mnist:" + os.path.join(args.data, "mnist"), "--threads", "1"]
-    return command + ["--data", "synth:images?size=227&classes=1000&n=64", *args.two_threads.split()]
-
-
-def run_drove(command, n_cores):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with pinned.held(n_cores) as seen:
-        done = subprocess.run(command, capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
-        sys.exit("convnets: drove\n" + done.stderr)
-    return json.loads(done.stdout), seen.used, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    data = f"synth:images?size={case['input'][2]}&classes={case['classes']}&n=64"
+    command = [os.path.join(args.build, "drove"), "train", "--defaults", "classic", "--batch", str(case["batch"]),
+               "--model", args.onnx if name == "resnet18" else name, "--rule", "sgd", "--lr", "0.001", "--until", f"updates={updates}",
+               "--eval-every", "1000", "--test", "none", "--eval-examples", str(case["batch"]), "--json", "--quiet",
+               "--data", "mnist:" + os.path.join(args.data, "mnist") if name == "lenet" else data]
+    command += ["--isa", args.isa] if args.isa else []
+    return command + (["--threads", "1"] if case["threads"] == 1 else args.two_threads.split())
 
 
 def start_drove(args, name):
     few, many = CASES[name]["updates"]
-    n_cores = CASES[name]["threads"]
-    short, _, short_cpu = run_drove(drove_command(args, name, few), n_cores)
-    long, used, long_cpu = run_drove(drove_command(args, name, many), n_cores)
+    start(args, name, drove_command(args, name, few))  # measures convolutions that are new here
+    short, short_cpu, _ = start(args, name, drove_command(args, name, few))
+    long, long_cpu, used = start(args, name, drove_command(args, name, many))
+    short, long = json.loads(short), json.loads(long)
     return {"iteration_s": (long["train_s"] - short["train_s"]) / (many - few), "cpu_s": (long_cpu - short_cpu) / (many - few),
             "peak_rss_bytes": long["peak_rss_bytes"], "isa": long["isa"], "used": used}
 
 
-# ---- both ----
+# ---- oneDNN alone ----
+
+
+def start_onednn(args, name, form):
+    case = CASES[name]
+    command = [os.path.join(args.build, "bench", "bench_onednn_net"), "--net", name, "--batch", str(case["batch"]),
+               "--side", str(case["input"][2]), "--format", form, "--rounds", str(case["torch_iterations"])]
+    out, _, used = start(args, name, command)
+    result = json.loads(out)
+    return {"iteration_s": result["step_s"], "conv_s": result["conv_s"], "used": used}
+
+
+# ---- all ----
 
 
 def compare(args, name):
-    runs = {"drove": [], "torch": [], "torch channels_last": []}
+    case = CASES[name]
+    programs = {"drove": lambda: start_drove(args, name)}
+    if case["threads"] == 1:
+        for form in "any", "nhwc":
+            programs["onednn " + form] = lambda form=form: start_onednn(args, name, form)
+    programs["torch"] = lambda: start_torch(args, name, False)
+    programs["torch channels_last"] = lambda: start_torch(args, name, True)
+    runs = {who: [] for who in programs}
     for _ in range(args.rounds):
-        runs["drove"].append(start_drove(args, name))
-        runs["torch"].append(start_torch(args, name, False))
-        runs["torch channels_last"].append(start_torch(args, name, True))
-    best = {who: min(all_runs, key=lambda r: r["iteration_s"]) for who, all_runs in runs.items()}
-    rival = min((best["torch"], best["torch channels_last"]), key=lambda r: r["iteration_s"])
-    rival_memory = min(r["peak_rss_bytes"] for who, all_runs in runs.items() if who != "drove" for r in all_runs)
-    batch = CASES[name]["batch"]
-    for who, result in best.items():
-        line = {"bench": "convnets", "net": name, "program": who, "batch": batch, "threads": CASES[name]["threads"],
-                "iteration_s": result["iteration_s"], "images_per_s": batch / result["iteration_s"],
-                "cpu_s": min(r["cpu_s"] for r in runs[who]), "all_s": [round(r["iteration_s"], 5) for r in runs[who]],
-                "peak_rss_bytes": min(r["peak_rss_bytes"] for r in runs[who])}
+        for who, program in programs.items():
+            runs[who].append(program())
+    median = {who: statistics.median(r["iteration_s"] for r in each) for who, each in runs.items()}
+    for who, each in runs.items():
+        line = {"bench": "convnets", "net": name, "program": who, "batch": case["batch"], "threads": case["threads"],
+                "iteration_s": median[who], "images_per_s": case["batch"] / median[who], "ratio": median[who] / median["drove"],
+                "all_s": [round(r["iteration_s"], 5) for r in each], "used": max(r["used"] for r in each)}
+        for key in "cpu_s", "conv_s", "peak_rss_bytes":
+            if key in each[0]:
+                line[key] = min(r[key] for r in each)
+        for key in "version", "rss_before_bytes", "isa":
+            if key in each[0]:
+                line[key] = each[0][key]
         if who == "drove":
-            line["ratio"] = rival["iteration_s"] / result["iteration_s"]
-            line["cpu_ratio"] = min(r["cpu_s"] for who, each in runs.items() if who != "drove" for r in each) / line["cpu_s"]
-            line["memory_ratio"] = line["peak_rss_bytes"] / rival_memory
-            line["isa"] = result["isa"]
-            line["command"] = " ".join(drove_command(args, name, CASES[name]["updates"][1])[1:])
-        else:
-            line["version"] = result["version"]
-            line["rss_before_bytes"] = result["rss_before_bytes"]
+            line["command"] = " ".join(drove_command(args, name, case["updates"][1])[1:])
         line["machine"] = platform.processor() or platform.machine()
-        line["load"] = os.getloadavg()[0]
+        line["system_load"] = os.getloadavg()[0]
         print(json.dumps(line), flush=True)
 
 
@@ -160,17 +201,27 @@ def main():
     parser.add_argument("--data", default=os.path.join(here, "..", "..", "..", "shared", "data"), help="the folder with mnist/")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--net", choices=sorted(CASES), action="append")
+    parser.add_argument("--isa", choices=["avx2"], help="keep all programs to AVX2")
+    parser.add_argument("--onnx", help="ResNet-18 as ONNX, kept for the next call [a temporary file]")
     parser.add_argument("--two-threads", default="--strategy accumulate --workers host:0", help="drove's options for alexnet")
     parser.add_argument("--torch", help=argparse.SUPPRESS)
+    parser.add_argument("--export", help=argparse.SUPPRESS)
     parser.add_argument("--channels-last", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.torch:
         run_torch(args.torch, args.channels_last)
         return
+    if args.export:
+        export(args.export)
+        return
     if not args.python:
         parser.error("--python is needed")
-    for name in args.net or ["lenet", "alexnet"]:
-        compare(args, name)
+    with tempfile.TemporaryDirectory() as folder:
+        args.onnx = args.onnx or os.path.join(folder, "resnet18.onnx")
+        for name in args.net or ["lenet", "alexnet-cifar", "resnet18"]:
+            if name == "resnet18" and not os.path.exists(args.onnx):
+                subprocess.run([args.python, os.path.abspath(__file__), "--export", args.onnx], check=True)
+            compare(args, name)
 
 
 if __name__ == "__main__":
