@@ -49,7 +49,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DROVEK_BLOCK_BYTES = 64 };
+enum { DROVEK_BLOCK_BYTES = 64, DROVEK_HINT_BYTES = 16384 };
 
 /* Source of the random blocks of one AXPY. */
 typedef enum drovek_bits_kind {
@@ -120,7 +120,8 @@ typedef size_t drovek_axpy_fn(void *w, const void *const *x, const drovek_factor
 
 /* AXPY of one example fused with the dot of the next one, which reads every element after its
  * update: the bits of axpy, then dot.  Adds to *n_clamped.  ahead (NULL: none) is the example after
- * next: a hint to prefetch it, nothing else. */
+ * next: a hint to prefetch, nothing else.  It lies behind next in memory, or next is at least
+ * DROVEK_HINT_BYTES long, since hints read on from next by as much. */
 typedef double drovek_axpy_dot_fn(void *w, const void *x, const drovek_factor *factor,
                                   const void *next, const void *ahead, size_t n, drovek_bits *bits,
                                   size_t *n_clamped);

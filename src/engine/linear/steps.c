@@ -247,6 +247,19 @@ static void dense_step(call *c, const void *x, const double *dz, const void *nex
     }
 }
 
+/* The example after row[i + 1] as a hint of axpy_dot, or NULL: hints read on behind row[i + 1], and
+ * would be wasted where the example after it lies elsewhere. */
+static const void *hint(const call *c, size_t i)
+{
+    const drove_engine_shared *p = c->e->p;
+    const uint32_t *row = c->batch->row;
+    size_t n = c->batch->n_rows, bytes = p->quant->row_bytes;
+    if (!p->hints || i + 1 >= n) return NULL;
+    const void *behind = (const char *)dense_row(p, row[i + 1]) + bytes;
+    const void *ahead = i + 2 < n ? dense_row(p, row[i + 2]) : behind;
+    return ahead == behind || bytes >= DROVEK_HINT_BYTES ? ahead : NULL;
+}
+
 /* One example an update; each AXPY is fused with the dot of the next example. */
 static void dense_singles(call *c)
 {
@@ -259,8 +272,7 @@ static void dense_singles(call *c)
         derivatives(c, row + i, 1, z, dz);
         bool due = decay_is_due(c);
         const void *next = i + 1 < n && !due ? dense_row(p, row[i + 1]) : NULL;
-        const void *ahead = i + 2 < n && p->hints ? dense_row(p, row[i + 2]) : NULL;
-        dense_step(c, dense_row(p, row[i]), dz, next, ahead, z);
+        dense_step(c, dense_row(p, row[i]), dz, next, hint(c, i), z);
         if (!due) continue;
         decay_now(c);
         if (i + 1 < n) outputs(c, row[i + 1], z);

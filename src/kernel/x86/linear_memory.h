@@ -142,18 +142,22 @@ INLINE void next_split_bits(drovek_bits_kind kind, bit_source *source, ivec even
 /* ---- hints ---- */
 
 /* Distance at which a line of the next example is prefetched to the first-level cache: it covers
- * the latency of the second level and of lines still on their way there. */
-enum { NEAR_BYTES = 1024 };
+ * the latency of memory, for a line whose earlier hints came to nothing. */
+enum { NEAR_BYTES = 4096 };
 
-/* Prefetches examples: `next` is at byte `at` now; `ahead` is used one example later (NULL: no hint
- * at all). */
+/* Prefetches examples: `next` is at byte `at` now, and `ahead` (NULL: no hint at all) lies behind
+ * it.  A hint for the second-level cache is dropped where too many are under way, and a step that
+ * meets such a line waits for memory; so each line is asked for three times. */
 INLINE void fetch(const void *next, const void *ahead, size_t at, size_t bytes)
 {
+    const char *here = (const char *)next + at;
     if (ahead == NULL) return;
     UNROLL
     for (size_t line = 0; line < bytes; line += 64) {
-        _mm_prefetch((const char *)ahead + at + line, _MM_HINT_T1);
-        _mm_prefetch((const char *)next + at + line + NEAR_BYTES, _MM_HINT_T0);
+        _mm_prefetch(here + line + DROVEK_HINT_BYTES, _MM_HINT_T1);
+        _mm_prefetch(here + line + DROVEK_HINT_BYTES * 3 / 4, _MM_HINT_T1);
+        _mm_prefetch(here + line + DROVEK_HINT_BYTES / 2, _MM_HINT_T1);
+        _mm_prefetch(here + line + NEAR_BYTES, _MM_HINT_T0);
     }
 }
 
