@@ -13,7 +13,9 @@
 
 #include <math.h>
 
-enum { LIST = 1024 }; /* inputs turned into a list at a time: 8 KiB of stack */
+/* Inputs turned into a list at a time.  Their rows of W fit the first-level cache, where a second
+ * block of columns finds what was read beside the first. */
+enum { LIST = 64 };
 
 typedef struct nonzero_list {
     uint32_t index[LIST + LANES];
