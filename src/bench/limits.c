@@ -4,8 +4,8 @@
  *   peak      multiply-adds in registers alone, by the tier's widest vectors
  *   products  each product of the step alone, on the same memory again and again: by the tier's own
  *             kernel, by the library, and up to FEW_ROWS examples by the kernels of one example
- *   step      the host engine's, plain SGD: loads random rows, forward, loss, backward, update; of
- *             one example straight into the parameters, as training does
+ *   step      the host engine's, plain SGD: loads random rows, forward, loss, backward, update;
+ *             straight into the parameters where one worker does so in training
  *   reading   bytes a second by one thread, of each cache and of memory (memory.c)
  *   line      from one core to another;  devices: launches and copies (limits_machine.c)
  *
@@ -167,7 +167,7 @@ static drove_status step(core *c)
     if (c->at + c->n_rows > N_ROWS) c->at = 0;
     const drove_batch batch = {.data = &c->data, .row = c->order + c->at, .n_rows = c->n_rows};
     c->at += c->n_rows;
-    if (c->n_rows == 1) {
+    if (drove__model_fuses_exactly(c->model, c->n_rows)) {
         const drove_params live = {.theta = c->theta};
         drove_steps made;
         return drove__engine_host.steps(c->engine, &live, &batch, ETA, &made);
