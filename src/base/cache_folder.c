@@ -2,6 +2,7 @@
  * base/cache_folder.h. */
 #include "base/cache_folder.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/number.h"
 
@@ -31,9 +32,8 @@ bool drove__cache_folder(char *into, size_t size_bytes)
         mkdir(into, 0777);
         *slash = '/';
     }
-    struct stat about;
     mkdir(into, 0777);
-    return stat(into, &about) == 0 && S_ISDIR(about.st_mode) && access(into, W_OK | X_OK) == 0;
+    return drove__is_folder(into) && access(into, W_OK | X_OK) == 0;
 }
 
 /* ---- what lies there ---- */

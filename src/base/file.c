@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -262,19 +263,28 @@ drove_status drove__fail_url(const char *url)
                        n_name, name, url);
 }
 
+static const char *const compressions[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
+
+size_t drove__compression_ending(const char *path, size_t n)
+{
+    for (size_t i = 0; i < DROVE_COUNT(compressions); i++) {
+        const size_t n_ending = strlen(compressions[i]);
+        if (n > n_ending && strncasecmp(path + n - n_ending, compressions[i], n_ending) == 0)
+            return n_ending;
+    }
+    return 0;
+}
+
 /* For a missing file: names FILE with or without the ending of a compression, if that exists. */
 static drove_status fail_to_open(const char *path, int error)
 {
-    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
     char other[4096];
-    const size_t length = strlen(path);
+    const size_t length = strlen(path), n_ending = drove__compression_ending(path, length);
     if (error == ENOENT || error == ENOTDIR) DROVE_TRY(drove__fail_url(path));
-    for (size_t i = 0; error == ENOENT && length + 5 < sizeof other && i < DROVE_COUNT(endings);
-         i++) {
-        const size_t n = strlen(endings[i]);
-        const bool has_ending = length > n && strcmp(path + length - n, endings[i]) == 0;
-        snprintf(other, sizeof other, "%.*s%s", (int)(has_ending ? length - n : length), path,
-                 has_ending ? "" : endings[i]);
+    for (size_t i = 0;
+         error == ENOENT && length + 5 < sizeof other && i < DROVE_COUNT(compressions); i++) {
+        snprintf(other, sizeof other, "%.*s%s", (int)(length - n_ending), path,
+                 n_ending > 0 ? "" : compressions[i]);
         if (access(other, F_OK) == 0)
             return drove__fail(DROVE_E_FILE, "%s: no such file; did you mean %s?", path, other);
     }
@@ -658,6 +668,12 @@ bool drove__reader_is_regular(const drove_reader *r)
 {
     return r->piece == NULL && !r->is_input && !r->is_section && r->unpack == NULL &&
            r->decoder == NULL && r->most_bytes != UINT64_MAX;
+}
+
+bool drove__is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes)

@@ -137,6 +137,10 @@ bool drove__rename(const char *from, const char *to);
  * (DROVE_E_DATA).  Adds a NUL after *size_bytes; the caller calls free(). */
 drove_status drove__file_load(const char *path, size_t most_bytes, char **out, size_t *size_bytes);
 
+bool drove__is_folder(const char *path);
+/* Bytes of the ending of a compressed file, ".gz" or ".GZ", that path[n] has; 0: none. */
+size_t drove__compression_ending(const char *path, size_t n);
+
 /* folder/name in memory of malloc; NULL when there is none. */
 char *drove__path_join(const char *folder, const char *name);
 

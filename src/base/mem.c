@@ -98,3 +98,21 @@ void *drove__grow(void *memory, size_t count, size_t size_bytes)
     if (grown != NULL && total_bytes >= LARGE_BYTES) advise_huge(grown, total_bytes);
     return grown;
 }
+
+char **drove__texts_copy(const char *const *text, size_t n)
+{
+    char **copy = calloc(n > 0 ? n : 1, sizeof *copy);
+    for (size_t i = 0; copy != NULL && i < n; i++) {
+        copy[i] = strdup(text[i]);
+        if (copy[i] != NULL) continue;
+        drove__texts_free(copy, n);
+        return NULL;
+    }
+    return copy;
+}
+
+void drove__texts_free(char **text, size_t n)
+{
+    for (size_t i = 0; text != NULL && i < n; i++) free(text[i]);
+    free(text);
+}

@@ -30,6 +30,11 @@ void drove__memory_share_begin(void);
 void drove__memory_share_end(void);
 bool drove__memory_is_shared(void);
 
+/* A copy of text[n] and of each of them, or NULL: no memory.  Free with drove__texts_free, which
+ * accepts NULL, and in the array NULL. */
+char **drove__texts_copy(const char *const *text, size_t n);
+void   drove__texts_free(char **text, size_t n);
+
 /* realloc for count elements with overflow check; the new part is not zeroed, alignment is that of
  * malloc.  Free with free().  NULL on failure; the old block is untouched. */
 void *drove__grow(void *memory, size_t count, size_t size_bytes);

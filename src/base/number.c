@@ -50,18 +50,13 @@ typedef struct decimal {
     bool negative;
 } decimal;
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Reads digits into d->mantissa and counts in *n_significant how many it holds.  The exponent moves
  * by `step` per digit (0 before the point, -1 after it), and by one more per digit that does not
  * fit. */
 static const char *scan_digits(decimal *d, const char *c, const char *end, int step,
                                unsigned *n_significant)
 {
-    for (; c < end && is_digit(*c); c++) {
+    for (; c < end && drove__is_digit(*c); c++) {
         if (*n_significant < DIGITS_IN_U64) {
             d->mantissa = d->mantissa * 10 + (uint64_t)(*c - '0');
             if (d->mantissa != 0) ++*n_significant;
@@ -82,9 +77,9 @@ static void scan_exponent(decimal *d, const char *end)
     c++;
     bool negative = c < end && *c == '-';
     if (c < end && (*c == '-' || *c == '+')) c++;
-    if (c >= end || !is_digit(*c)) return;
+    if (c >= end || !drove__is_digit(*c)) return;
     int64_t exponent = 0;
-    for (; c < end && is_digit(*c); c++) {
+    for (; c < end && drove__is_digit(*c); c++) {
         if (exponent < exponent_most_read) exponent = exponent * 10 + (*c - '0');
     }
     d->given = negative ? -exponent : exponent;
@@ -227,7 +222,7 @@ static inline bool scan_plain(const char *text, const char *end, const char **ne
     bool negative = c < end && *c == '-';
     float value;
     c += negative;
-    for (; c < end && is_digit(*c); n_whole++) {
+    for (; c < end && drove__is_digit(*c); n_whole++) {
         if (n_whole == DIGITS_IN_U64) return false;
         mantissa = mantissa * 10 + (uint64_t)(*c++ - '0');
     }
@@ -325,7 +320,7 @@ bool drove__scan_u64(const char *text, const char *end, const char **next, uint6
 {
     uint64_t value = 0;
     const char *c = text;
-    for (; c < end && is_digit(*c); c++) {
+    for (; c < end && drove__is_digit(*c); c++) {
         if (__builtin_mul_overflow(value, 10u, &value)) return false;
         if (__builtin_add_overflow(value, (uint64_t)(*c - '0'), &value)) return false;
     }

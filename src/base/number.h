@@ -23,6 +23,12 @@ enum { DROVE_RANGE_SIZE = 96 };
 void drove__name_range(double least, double most, char into[DROVE_RANGE_SIZE]);
 /* Bytes, at least 1: "4096", "64MiB", "1GiB". */
 drove_status drove__parse_bytes(const char *what, const char *text, uint64_t *out);
+
+static inline bool drove__is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Fast strict float for data files: parses [text, end); *next is the first byte not used; false: no
  * number there.  Accepts inf and nan (the caller refuses them, with line and column).
  * Locale-independent. */

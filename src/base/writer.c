@@ -292,9 +292,7 @@ static drove_status open_target(drove_writer *w)
         if (w->fd >= 0) return DROVE_OK;
         return drove__fail_errno(drove__open_status(errno), errno, "%s: cannot be opened", w->path);
     }
-    struct stat about;
-    const bool is_folder = stat(w->path, &about) == 0 && S_ISDIR(about.st_mode);
-    int error = w->path[0] == '\0' ? ENOENT : is_folder ? EISDIR : 0;
+    int error = w->path[0] == '\0' ? ENOENT : drove__is_folder(w->path) ? EISDIR : 0;
     if (error != 0)
         return drove__fail_errno(drove__open_status(error), error, "%s: cannot be created",
                                  w->path);

@@ -34,9 +34,7 @@ static const char kind[] = "data";
 
 static void free_targets(drove_storage *s)
 {
-    const size_t n = s->class_name != NULL ? drove__storage_n_names(s) : 0;
-    for (size_t i = 0; i < n; i++) free(s->class_name[i]);
-    free(s->class_name);
+    drove__texts_free(s->class_name, drove__storage_n_names(s));
     free(s->y_class);
     free(s->y_value);
     free(s->label_start);
@@ -271,23 +269,6 @@ typedef struct entry {
     float value;
 } entry;
 
-/* Sorts the columns of a row of our own copy. */
-static drove_status sort_row(drove_arrays *a, size_t i)
-{
-    const uint64_t first = a->row_start[i], n = a->row_start[i + 1] - first;
-    entry *row = drove__grow(NULL, (size_t)n, sizeof *row);
-    if (row == NULL) return drove__fail_nomem("a sparse row", (size_t)n * sizeof *row);
-    for (uint64_t k = 0; k < n; k++)
-        row[k] = (entry){a->index[first + k], a->value != NULL ? a->value[first + k] : 1.0f};
-    qsort(row, (size_t)n, sizeof *row, drove__compare_u32); /* by column */
-    for (uint64_t k = 0; k < n; k++) {
-        a->index[first + k] = row[k].column;
-        if (a->value != NULL) a->value[first + k] = row[k].value;
-    }
-    free(row);
-    return DROVE_OK;
-}
-
 /* 0: they ascend; 1: they do not; 2: one is there twice in a row (once sorted). */
 static int order_of(const uint64_t *row_start, const uint32_t *index, size_t i)
 {
@@ -391,7 +372,17 @@ static drove_status order_rows(drove_arrays *a)
     for (size_t i = 0; i < s->n_rows; i++) {
         if (order_of(s->row_start, s->index, i) == 0) continue;
         DROVE_TRY(own_rows(a, n));
-        DROVE_TRY(sort_row(a, i));
+        const uint64_t first = a->row_start[i], n_row = a->row_start[i + 1] - first;
+        entry *row = drove__grow(NULL, (size_t)n_row, sizeof *row);
+        if (row == NULL) return drove__fail_nomem("a sparse row", (size_t)n_row * sizeof *row);
+        for (uint64_t k = 0; k < n_row; k++)
+            row[k] = (entry){a->index[first + k], a->value != NULL ? a->value[first + k] : 1.0f};
+        qsort(row, (size_t)n_row, sizeof *row, drove__compare_u32); /* by column */
+        for (uint64_t k = 0; k < n_row; k++) {
+            a->index[first + k] = row[k].column;
+            if (a->value != NULL) a->value[first + k] = row[k].value;
+        }
+        free(row);
         if (order_of(s->row_start, s->index, i) == 0) continue;
         return drove__fail(DROVE_E_DATA,
                            "arrays: row %zu: expected each column once, found one twice", i);
@@ -472,15 +463,12 @@ static drove_status check_target(const drove_arrays *a, const drove_matrix *m, c
 static drove_status copy_names(drove_storage *s, size_t n, const char *const *name)
 {
     if (name == NULL) return DROVE_OK;
-    s->class_name = calloc(n, sizeof *s->class_name);
-    if (s->class_name == NULL) return drove__fail_nomem("class names", n * sizeof *s->class_name);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (name[i] == NULL)
             return drove__fail(DROVE_E_ARG, "arrays: expected a name for class %zu, found none", i);
-        s->class_name[i] = strdup(name[i]);
-        if (s->class_name[i] == NULL) return drove__fail_nomem("class names", strlen(name[i]));
-    }
-    return DROVE_OK;
+    s->class_name = drove__texts_copy(name, n);
+    return s->class_name != NULL ? DROVE_OK
+                                 : drove__fail_nomem("class names", n * sizeof *s->class_name);
 }
 
 /* After a failure there are no targets. */

@@ -27,14 +27,8 @@ drove_status drove__storage_describe(const drove_storage *from, drove_storage *t
     DROVE_TRY(drove__origin_copy(from, to));
     const size_t n = drove__storage_n_names(from);
     if (from->class_name == NULL) return DROVE_OK;
-    to->class_name = calloc(n, sizeof *to->class_name);
-    if (to->class_name == NULL) return drove__fail_nomem("class names", n * sizeof(char *));
-    for (size_t i = 0; i < n; i++) {
-        to->class_name[i] = strdup(from->class_name[i]);
-        if (to->class_name[i] == NULL)
-            return drove__fail_nomem("class names", strlen(from->class_name[i]));
-    }
-    return DROVE_OK;
+    to->class_name = drove__texts_copy((const char *const *)from->class_name, n);
+    return to->class_name != NULL ? DROVE_OK : drove__fail_nomem("class names", n * sizeof(char *));
 }
 
 /* A view of a storage without rows, with the description of `from`. */

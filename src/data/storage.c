@@ -51,13 +51,9 @@ void drove__storage_release(drove_storage *storage)
     free(storage->is_unseen);
     free(storage->row_names);
     free(storage->row_name_at);
-    for (size_t i = 0; i < storage->n_kept; i++) free(storage->kept_name[i]);
-    free(storage->kept_name);
+    drove__texts_free(storage->kept_name, storage->n_kept);
     free(storage->weight);
-    if (storage->class_name != NULL) {
-        for (size_t i = 0; i < drove__storage_n_names(storage); i++) free(storage->class_name[i]);
-        free(storage->class_name);
-    }
+    drove__texts_free(storage->class_name, drove__storage_n_names(storage));
     drove__schema_release(storage->schema);
     free(storage);
 }

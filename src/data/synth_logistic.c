@@ -13,7 +13,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MODEL_STREAM UINT64_MAX /* rows use streams 0 .. n-1 */
 
@@ -108,16 +107,11 @@ static drove_status read_logistic(const drove_spec *spec, int part, const drove_
                              .n_stored = expected < 1e18 ? (uint64_t)expected : (uint64_t)1e18};
     DROVE_TRY(drove__synth_create(spec, &size, 2, &s));
     m.w = drove__grow(NULL, (size_t)m.of.d, sizeof *m.w);
-    s->class_name = calloc(2, sizeof *s->class_name);
+    static const char *const class_names[] = {"-1", "+1"};
+    s->class_name = drove__texts_copy(class_names, DROVE_COUNT(class_names));
     drove_status status = DROVE_OK;
     if (m.w == NULL || s->class_name == NULL) {
         status = drove__fail_nomem("true model", (size_t)m.of.d * sizeof *m.w);
-        goto end;
-    }
-    s->class_name[0] = strdup("-1");
-    s->class_name[1] = strdup("+1");
-    if (s->class_name[0] == NULL || s->class_name[1] == NULL) {
-        status = drove__fail_nomem("class names", 6);
         goto end;
     }
     status = draw_rows(&m, s);

@@ -300,8 +300,7 @@ void drove__folder_keep_name(const char *path)
     char parent[PATH_MAX];
     const size_t n = strlen(path);
     snprintf(parent, sizeof parent, "%s%s..", path, n > 0 && path[n - 1] == '/' ? "" : "/");
-    struct stat about;
-    if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) {
+    if (!drove__is_folder(path)) {
         const char *slash = strrchr(path, '/');
         snprintf(parent, sizeof parent, "%.*s", slash != NULL ? (int)(slash + 1 - path) : 1,
                  slash != NULL ? path : ".");

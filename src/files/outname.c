@@ -1,6 +1,7 @@
 /* files/outname.c - see outname.h. */
 #include "files/outname.h"
 
+#include "base/file.h"
 #include "base/spec.h"
 
 #include <stdio.h>
@@ -39,9 +40,8 @@ static bool take_word(const char *text, char into[DROVE_OUTNAME_SIZE])
 /* The last part of a path; a folder names no data. */
 static bool take_file(const char *path, char into[DROVE_OUTNAME_SIZE])
 {
-    struct stat about;
     const char *slash = strrchr(path, '/');
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return false;
+    if (drove__is_folder(path)) return false;
     return take_word(slash != NULL ? slash + 1 : path, into);
 }
 

@@ -84,8 +84,7 @@ void drove__tally_destroy(drove_tally *t)
 {
     if (t == NULL) return;
     const size_t n_names = t->opt.n_classes + t->n_values; /* one of them is 0 */
-    for (size_t k = 0; t->class_name != NULL && k < n_names; k++) free(t->class_name[k]);
-    free(t->class_name);
+    drove__texts_free(t->class_name, n_names);
     free(t->constant);
     free(t->values);
     free(t->classes.hit);

@@ -94,8 +94,7 @@ drove_status drove__command_folder(drove_command *c, const char *folder)
 
 void drove__command_fini(drove_command *c)
 {
-    for (size_t i = 0; i < c->n; i++) free(c->word[i]);
-    free(c->word);
+    drove__texts_free(c->word, c->n);
     *c = (drove_command){0};
 }
 

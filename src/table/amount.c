@@ -1,6 +1,8 @@
 /* table/amount.c - see amount.h. */
 #include "table/amount.h"
 
+#include "base/number.h"
+
 #include <string.h>
 
 /* If one text begins with another, the longer one comes first. */
@@ -165,20 +167,15 @@ static bool is_unit_byte(char c, bool is_first)
     return (u >= '0' && u <= '9') || u == ' ' || u == '.' || u == '-' || u == '^' || u == '*';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Bytes of what may join groups of digits at text[at], if a digit follows; 0: nothing. */
 static size_t joint_bytes(const drove_amount *a, size_t at)
 {
-    static const char *const joints[] = {
-        " ", "'", "_", "\xc2\xa0", "\xe2\x80\x87", "\xe2\x80\x89", "\xe2\x80\xaf", "\xe2\x80\x99"};
     const drove_amount rest = {.text = a->text + at, .length = a->length - at};
-    for (size_t i = 0; i < sizeof joints / sizeof *joints; i++) {
-        const size_t n = strlen(joints[i]);
-        if (begins_with(&rest, joints[i], n) && n < rest.length && is_digit(rest.text[n])) return n;
+    for (size_t i = 0; drove__digit_joints[i] != NULL; i++) {
+        const size_t n = strlen(drove__digit_joints[i]);
+        if (begins_with(&rest, drove__digit_joints[i], n) && n < rest.length &&
+            drove__is_digit(rest.text[n]))
+            return n;
     }
     return 0;
 }
@@ -188,7 +185,7 @@ static bool is_exponent(const drove_amount *a)
 {
     if (a->length < 2 || (*a->text | 0x20) != 'e') return false;
     const size_t sign = a->text[1] == '-' || a->text[1] == '+';
-    return a->length > 1 + sign && is_digit(a->text[1 + sign]);
+    return a->length > 1 + sign && drove__is_digit(a->text[1 + sign]);
 }
 
 /* The longest number that the text begins with ends before the unit. */

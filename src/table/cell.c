@@ -2,6 +2,7 @@
 #include "table/cell.h"
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/spec.h"
 
 #include <float.h>
@@ -10,11 +11,6 @@
 #include <strings.h>
 
 enum { NUMBER_MOST = 64 }; /* bytes of a number that is not in the plain form */
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 bool drove__cell_is_none(const char *text, size_t length)
 {
@@ -96,25 +92,26 @@ static size_t match_any(const char *text, const char *end, const char *const *li
 static size_t match_digits(const char *text, const char *end)
 {
     const char *c = text;
-    while (c < end && is_digit(*c)) c++;
+    while (c < end && drove__is_digit(*c)) c++;
     return (size_t)(c - text);
 }
+
+const char *const drove__digit_joints[] = {
+    " ", "'", "_", "\xc2\xa0", "\xe2\x80\x87", "\xe2\x80\x89", "\xe2\x80\xaf", "\xe2\x80\x99",
+    NULL};
 
 /* Writes the number with an ASCII minus, before it, and without groups that are joined by anything
  * but points and commas; false: it is too long. */
 static bool simplify(const char *text, size_t length, char into[NUMBER_MOST], size_t *n_out)
 {
     static const char *const minus[] = {"-", "\xe2\x88\x92", "\xe2\x80\x93", "\xef\xbc\x8d", NULL};
-    static const char *const joints[] = {
-        " ", "\xc2\xa0", "\xe2\x80\x87", "\xe2\x80\x89", "\xe2\x80\xaf", "'", "\xe2\x80\x99",
-        "_", NULL};
     const char *c = text, *end = text + length;
     size_t n = 0, n_sign = match_any(c, end, minus), n_joint;
     if (n_sign > 0) {
         c += n_sign;
         into[n++] = '-';
-        if (end - c > 1 && *c == ' ' && is_digit(c[1])) c++;
-    } else if (end - c > 1 && is_digit(end[-2]) && end[-1] == '-') {
+        if (end - c > 1 && *c == ' ' && drove__is_digit(c[1])) c++;
+    } else if (end - c > 1 && drove__is_digit(end[-2]) && end[-1] == '-') {
         end--; /* as SAP writes it */
         into[n++] = '-';
     }
@@ -122,7 +119,7 @@ static bool simplify(const char *text, size_t length, char into[NUMBER_MOST], si
     /* 1 234 567, every group joined by the same character */
     const size_t n_first = match_digits(c, end);
     const char *joint = c + n_first;
-    n_joint = match_any(joint, end, joints);
+    n_joint = match_any(joint, end, drove__digit_joints);
     if (n_first >= 1 && n_first <= 3 && n_joint > 0) {
         const char *at = joint;
         size_t n_digits = n_first;
@@ -183,8 +180,8 @@ static bool is_address(const char *text, size_t length)
 static bool is_fortran(char decimal, const char *text, size_t length, size_t i)
 {
     return (text[i] | 0x20) == 'd' && i > 0 && i + 2 < length &&
-           (is_digit(text[i - 1]) || text[i - 1] == decimal) &&
-           (text[i + 1] == '+' || text[i + 1] == '-') && is_digit(text[i + 2]) &&
+           (drove__is_digit(text[i - 1]) || text[i - 1] == decimal) &&
+           (text[i + 1] == '+' || text[i + 1] == '-') && drove__is_digit(text[i + 2]) &&
            memchr(text, decimal, i) != NULL;
 }
 
@@ -242,14 +239,14 @@ bool drove__cell_is_infinite(const char *text, size_t length)
 
 bool drove__cell_is_padded(const char *text, size_t length)
 {
-    return length > 1 && *text == '0' && is_digit(text[1]);
+    return length > 1 && *text == '0' && drove__is_digit(text[1]);
 }
 
 bool drove__cell_is_integer(const char *text, size_t length)
 {
     size_t i = length > 0 && (*text == '-' || *text == '+');
     if (i == length) return false;
-    while (i < length && is_digit(text[i])) i++;
+    while (i < length && drove__is_digit(text[i])) i++;
     return i == length;
 }
 

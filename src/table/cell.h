@@ -84,4 +84,7 @@ drove_date drove__date_of(int64_t seconds);
  * 2 days, 1h 30m, 90 s, PT1H30M.  The whole text. */
 bool drove__cell_clock(const char *text, size_t length, double *seconds);
 
+/* Blanks and signs that may join groups of digits; NULL-terminated. */
+extern const char *const drove__digit_joints[];
+
 #endif

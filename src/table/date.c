@@ -2,6 +2,7 @@
 #include "table/cell.h"
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/spec.h"
 
 #include <math.h>
@@ -9,11 +10,6 @@
 #include <strings.h>
 
 enum { DAY_SECONDS = 86400, YEAR_MOST = 9999 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static bool is_letter(char c)
 {
@@ -61,7 +57,7 @@ static bool take_digits(const char **at, const char *end, int n, unsigned least,
     unsigned value = 0;
     if (end - *at < n) return false;
     for (int i = 0; i < n; i++) {
-        if (!is_digit((*at)[i])) return false;
+        if (!drove__is_digit((*at)[i])) return false;
         value = value * 10 + (unsigned)((*at)[i] - '0');
     }
     *at += n;
@@ -73,7 +69,7 @@ static bool take_digits(const char **at, const char *end, int n, unsigned least,
 static bool take_short(const char **at, const char *end, unsigned least, unsigned most,
                        unsigned *out)
 {
-    bool has_two = end - *at >= 2 && is_digit((*at)[1]);
+    bool has_two = end - *at >= 2 && drove__is_digit((*at)[1]);
     return take_digits(at, end, has_two ? 2 : 1, least, most, out);
 }
 
@@ -151,7 +147,7 @@ static bool take_any_joint(const char **at, const char *end)
 /* Four digits, or two, as strptime reads them. */
 static bool take_year(const char **at, const char *end, unsigned *year, bool *is_short)
 {
-    *is_short = end - *at < 4 || !is_digit((*at)[2]);
+    *is_short = end - *at < 4 || !drove__is_digit((*at)[2]);
     if (!*is_short) return take_digits(at, end, 4, 0, YEAR_MOST, year);
     if (!take_digits(at, end, 2, 0, 99, year)) return false;
     *year += *year < 69 ? 2000 : 1900;
@@ -331,7 +327,7 @@ static bool take_time(const char **at, const char *end, unsigned *seconds)
     if (take_char(at, end, ':')) {
         if (!take_digits(at, end, 2, 0, 60, &second)) return false;
         if (take_char(at, end, '.') || take_char(at, end, ','))
-            while (*at < end && is_digit(**at)) ++*at;
+            while (*at < end && drove__is_digit(**at)) ++*at;
     }
     if (!take_half(at, end, &hour)) return false;
     *seconds = hour * 3600 + minute * 60 + second;
@@ -379,7 +375,7 @@ bool drove__cell_date(drove_date_order order, const char *text, size_t length, i
     int64_t days;
     day d;
     if (length < SHORTEST || length > LONGEST) return false;
-    if (!is_digit(*text) && !is_letter(*text)) return false;
+    if (!drove__is_digit(*text) && !is_letter(*text)) return false;
     if (take_week(&at, end, &days)) {
         *seconds = days * DAY_SECONDS;
         *has_time = false;
@@ -418,7 +414,7 @@ bool drove__cell_date(drove_date_order order, const char *text, size_t length, i
 static bool take_number(const char **at, const char *end, double *out)
 {
     const char *from = *at;
-    while (*at < end && (is_digit(**at) || **at == '.')) ++*at;
+    while (*at < end && (drove__is_digit(**at) || **at == '.')) ++*at;
     const char *next;
     return *at > from && drove__scan_double(from, *at, &next, out) && next == *at;
 }
@@ -429,7 +425,7 @@ static bool take_hours(const char **at, const char *end, double *seconds)
     double hours, second = 0;
     unsigned minute;
     const char *from = *at;
-    while (*at < end && is_digit(**at)) ++*at;
+    while (*at < end && drove__is_digit(**at)) ++*at;
     const char *next;
     if (*at == from || *at - from > 6 || !drove__scan_double(from, *at, &next, &hours))
         return false;
@@ -443,7 +439,8 @@ static bool take_hours(const char **at, const char *end, double *seconds)
     }
     if (take_char(at, end, ':')) {
         const char *first = *at;
-        if (end - first < 2 || !is_digit(first[1]) || !take_number(at, end, &second)) return false;
+        if (end - first < 2 || !drove__is_digit(first[1]) || !take_number(at, end, &second))
+            return false;
         if (second >= 61 || (first + 2 < *at && first[2] != '.')) return false;
     }
     *seconds = hours * 3600 + minute * 60 + second;

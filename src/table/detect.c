@@ -398,7 +398,6 @@ drove_status drove__detect_names(const char *path, const drove_dialect *d, const
         *n_out = n;
         return DROVE_OK;
     }
-    for (size_t i = 0; i < n; i++) free(name[i]);
-    free(name);
+    drove__texts_free(name, n);
     return status;
 }

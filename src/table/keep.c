@@ -115,8 +115,7 @@ end:
 
 void drove__kept_fini(drove_kept *kept)
 {
-    for (size_t i = 0; i < kept->n_columns; i++) free(kept->name[i]);
-    free(kept->name);
+    drove__texts_free(kept->name, kept->n_columns);
     free(kept->bytes);
     free(kept->at);
     *kept = (drove_kept){0};

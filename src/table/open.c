@@ -252,12 +252,11 @@ void drove__table_fini(drove_table *t)
     for (size_t i = 0; i < t->n_blocks; i++) free(t->block[i].word);
     for (size_t i = 0; t->count != NULL && i < t->n_columns; i++)
         drove__dictionary_fini(&t->count[i].dictionary);
-    for (size_t i = 0; t->name != NULL && i < t->n_columns; i++) free(t->name[i]);
+    drove__texts_free(t->name, t->n_columns);
     for (size_t i = 0; t->as_text != NULL && i < t->n_columns; i++)
         drove__frame_column_fini(&t->as_text[i]);
     drove__frame_release(t->frame);
     free(t->as_text);
-    free(t->name);
     free(t->block);
     free(t->column);
     free(t->count);

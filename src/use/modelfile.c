@@ -603,9 +603,7 @@ drove_status drove__modelfile_features(const char *path, drove_features_options 
 
 void drove__modelfile_fini(drove_modelfile *file)
 {
-    for (size_t i = 0; file->class_name != NULL && i < n_names(file); i++)
-        free(file->class_name[i]);
-    free(file->class_name);
+    drove__texts_free(file->class_name, n_names(file));
     drove__free(file->shift);
     drove__free(file->factor);
     drove__free(file->target_mean);

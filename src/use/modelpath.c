@@ -14,14 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
 
 /* The first that is there; the summary of a run is about it. */
 static const char *name_in(const char *folder)
@@ -37,7 +30,7 @@ static const char *name_in(const char *folder)
 
 bool drove__modelpath_is_run(const char *path)
 {
-    return is_folder(path) && name_in(path) != NULL;
+    return drove__is_folder(path) && name_in(path) != NULL;
 }
 
 static bool has_ending_of_model(const char *model)
@@ -77,7 +70,7 @@ drove_status drove_model_find(const char *path, char *into, size_t size)
     DROVE_GIVEN(path);
     DROVE_GIVEN(into);
     DROVE_IN_C_LOCALE;
-    const char *name = is_folder(path) ? name_in(path) : "";
+    const char *name = drove__is_folder(path) ? name_in(path) : "";
 
     /* The folder of a search has that of its best run. */
     char *best = name == NULL ? drove__path_join(path, "best") : NULL;

@@ -286,7 +286,6 @@ drove_status drove__predictions_write(const drove_predictions *what)
     errno = 0;
     if (fflush(what->stream) != 0) status = fail_writing(&w, errno);
 end:
-    for (size_t k = 0; w.name != NULL && k < n; k++) free(w.name[k]);
-    free(w.name);
+    drove__texts_free(w.name, n);
     return w.is_left ? DROVE_OK : status;
 }

@@ -193,8 +193,7 @@ static drove_status commit_by_name(writing *w)
     drove_status status = map != NULL ? drove__classes_settle(s, (const char *const *)name, n, map)
                                       : drove__fail_nomem("classes", n * sizeof *map);
     if (status == DROVE_OK) status = commit(w, map);
-    for (size_t i = 0; i < n; i++) free(name[i]);
-    free(name);
+    drove__texts_free(name, n);
     free(map);
     return status;
 }

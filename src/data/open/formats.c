@@ -1,6 +1,7 @@
 /* data/open/formats.c - the table of data formats. */
 #include "data/open/formats.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/other_words.h"
 #include "data/common.h"
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* A new format is its file and its name here. */
 #define FORMATS(X)                                                                                 \
@@ -67,8 +67,7 @@ drove_status drove__format_find(const drove_spec *spec, const drove_format_ops *
                            "data: unknown format \"%s\"; did you mean \"%s\"? (drove list data)",
                            name, near);
     }
-    struct stat about;
-    if (stat(name, &about) == 0 && S_ISDIR(about.st_mode))
+    if (drove__is_folder(name))
         return drove__fail(DROVE_E_ARG,
                            "data: expected a file, found the folder \"%s\" (mnist:%s would read "
                            "MNIST's files in it)",

@@ -150,21 +150,14 @@ static drove_status renumber(const drove_storage *train, drove_storage *test,
 /* Replaces test's class names by a copy of train's. */
 static drove_status copy_names(const drove_storage *train, drove_storage *test)
 {
-    for (size_t i = 0; test->class_name != NULL && i < test->n_classes; i++)
-        free(test->class_name[i]);
-    free(test->class_name);
+    drove__texts_free(test->class_name, test->n_classes);
     test->class_name = NULL;
     test->n_classes = train->n_classes;
     if (train->class_name == NULL) return DROVE_OK;
-    test->class_name = calloc(train->n_classes, sizeof *test->class_name);
-    if (test->class_name == NULL)
-        return drove__fail_nomem("class names", train->n_classes * sizeof(char *));
-    for (size_t i = 0; i < train->n_classes; i++) {
-        test->class_name[i] = strdup(train->class_name[i]);
-        if (test->class_name[i] == NULL)
-            return drove__fail_nomem("class names", strlen(train->class_name[i]));
-    }
-    return DROVE_OK;
+    test->class_name = drove__texts_copy((const char *const *)train->class_name, train->n_classes);
+    return test->class_name != NULL
+               ? DROVE_OK
+               : drove__fail_nomem("class names", train->n_classes * sizeof(char *));
 }
 
 /* Marks the rows whose class has no number, unless no other row is left. */

@@ -18,12 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 /* Whether the first n bytes of a text are the path of a folder. */
 static bool is_folder_text(const char *text, size_t n)
 {
@@ -31,7 +25,7 @@ static bool is_folder_text(const char *text, size_t n)
     if (n == 0 || n >= sizeof path) return false;
     memcpy(path, text, n);
     path[n] = '\0';
-    return is_folder(path);
+    return drove__is_folder(path);
 }
 
 /* Does text begin with the word of a format?  A word alone may also be the name of a folder, such
@@ -63,11 +57,7 @@ static bool has_table_ending(const char *path, size_t n)
     static const char *const endings[] = {".csv", ".tsv",  ".tab",    ".psv",     ".txt",
                                           ".dat", ".data", ".arff",   ".jsonl",   ".ndjson",
                                           ".svm", ".vw",   ".libsvm", ".svmlight"};
-    static const char *const compressions[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
-    size_t n_stripped = 0;
-    for (size_t i = 0; i < DROVE_COUNT(compressions) && n_stripped == 0; i++)
-        if (ends_with(path, n, compressions[i])) n_stripped = strlen(compressions[i]);
-    n -= n_stripped;
+    n -= drove__compression_ending(path, n);
     for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
         if (ends_with(path, n, endings[i])) return true;
     }
@@ -323,7 +313,7 @@ static drove_status format_of_path(const char *path, bool is_named, const char *
     size_t n = strlen(path);
     *out = strcmp(path, "-") == 0 ? "table" : NULL;
     if (*out != NULL || n == 0 || is_named) return DROVE_OK;
-    if (is_folder(path)) {
+    if (drove__is_folder(path)) {
         /* a folder with MNIST's files, or of images */
         static const char *const files[] = {"train-images-idx3-ubyte",
                                             "train-images-idx3-ubyte.gz"};

@@ -464,8 +464,7 @@ static drove_status commit(reading *r)
 
 static void fini(reading *r)
 {
-    for (size_t i = 0; i < r->names.n; i++) free(r->names.text[i]);
-    free(r->names.text);
+    drove__texts_free(r->names.text, r->names.n);
     free(r->names.order);
     free(r->text);
     drove__rows_abort(r->writer);
@@ -528,13 +527,8 @@ static bool measure_text(const char *spec, const char *path, double limit, doubl
     enum { WIDENED = 1024 }; /* most bytes in memory of a byte of text */
     struct stat about;
     if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
-    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip"};
-    const size_t n = strlen(path);
     *bytes = (double)about.st_size;
-    for (size_t i = 0; i < DROVE_COUNT(endings); i++) {
-        const size_t n_ending = strlen(endings[i]);
-        if (n > n_ending && strcmp(path + n - n_ending, endings[i]) == 0) *bytes *= INFLATED;
-    }
+    if (drove__compression_ending(path, strlen(path)) > 0) *bytes *= INFLATED;
     if (*bytes > limit || *bytes * WIDENED <= limit) return true;
     /* Bytes in memory of a byte of text, by the first lines; at least 1. */
     drove_data *data;

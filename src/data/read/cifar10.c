@@ -95,7 +95,8 @@ static drove_status read_cifar10(const drove_spec *spec, int part, const drove_s
     s->y_kind = DROVE_Y_CLASS;
     s->x_u8 = drove__alloc(n, PIXELS);
     s->y_class = drove__grow(NULL, n, sizeof *s->y_class);
-    s->class_name = calloc(CLASSES, sizeof *s->class_name);
+    s->n_classes = CLASSES;
+    s->class_name = drove__texts_copy(class_names, CLASSES);
     if (s->x_u8 == NULL || s->y_class == NULL || s->class_name == NULL) {
         status = drove__fail_nomem("data set", n * RECORD);
         goto end;
@@ -103,14 +104,6 @@ static drove_status read_cifar10(const drove_spec *spec, int part, const drove_s
     for (size_t i = 0; i < n; i++) {
         s->y_class[i] = rows.record[i * RECORD];
         memcpy(s->x_u8 + i * PIXELS, rows.record + i * RECORD + 1, PIXELS);
-    }
-    s->n_classes = CLASSES;
-    for (size_t i = 0; i < CLASSES; i++) {
-        s->class_name[i] = strdup(class_names[i]);
-        if (s->class_name[i] == NULL) {
-            status = drove__fail_nomem("class names", strlen(class_names[i]));
-            goto end;
-        }
     }
     status = drove__storage_check(s, spec->arg[0]);
 end:

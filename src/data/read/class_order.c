@@ -50,8 +50,7 @@ drove_status drove__classes_settle(drove_storage *s, const char *const *text, si
     if (!are_columns) qsort(all, n, sizeof *all, compare_classes);
     for (size_t i = 0; i < n; i++) map[all[i].met] = (uint32_t)i;
     drove_status status = DROVE_OK;
-    for (size_t i = 0; s->class_name != NULL && i < s->n_classes; i++) free(s->class_name[i]);
-    free(s->class_name);
+    drove__texts_free(s->class_name, s->n_classes);
     s->class_name = NULL;
     s->n_classes = n;
     if (are_counts(all, n)) goto end;

@@ -60,8 +60,7 @@ typedef struct names { /* in a folder, sorted; without hidden ones */
 
 static void names_fini(names *list)
 {
-    for (size_t i = 0; i < list->n; i++) free(list->name[i]);
-    free(list->name);
+    drove__texts_free(list->name, list->n);
 }
 
 static drove_status read_folder(const char *folder, names *out)
@@ -95,12 +94,6 @@ static drove_status join(const char *folder, const char *name, char **out)
     return *out != NULL ? DROVE_OK : drove__fail_nomem(folder, strlen(folder) + strlen(name));
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 /* Whether the word stands in the name by itself, in capitals or not: "seg_train", "Train-set". */
 static bool has_word(const char *name, const char *word)
 {
@@ -121,7 +114,7 @@ static bool has_folders_alone(const char *folder)
     if (read_folder(folder, &list) != DROVE_OK) return false;
     for (size_t i = 0; i < list.n && !has_image; i++) {
         char *path = drove__path_join(folder, list.name[i]);
-        const bool is_one = path != NULL && is_folder(path);
+        const bool is_one = path != NULL && drove__is_folder(path);
         has_folder = has_folder || is_one;
         has_image = !is_one && drove__picture_is_named(list.name[i]);
         free(path);
@@ -142,7 +135,7 @@ static drove_status find_folder(const char *folder, const names *list,
             const bool is_same = i < n && strcasecmp(list->name[k], word) == 0;
             if (!is_same && (i < n || !has_word(list->name[k], word))) continue;
             DROVE_TRY(join(folder, list->name[k], out));
-            if (is_same ? is_folder(*out) : has_folders_alone(*out)) return DROVE_OK;
+            if (is_same ? drove__is_folder(*out) : has_folders_alone(*out)) return DROVE_OK;
             free(*out);
             *out = NULL;
         }
@@ -239,7 +232,7 @@ static drove_status add_class(listing *l, const char *folder, const char *name)
     size_t n_before = l->n_images;
     DROVE_TRY(join(folder, name, &path));
     drove_status status =
-        is_folder(path) ? add_folder(l, path, (int32_t)l->n_classes, false, 1) : DROVE_OK;
+        drove__is_folder(path) ? add_folder(l, path, (int32_t)l->n_classes, false, 1) : DROVE_OK;
     free(path);
     if (status != DROVE_OK || l->n_images == n_before) return status;
     if (l->n_classes == CLASSES_MOST)
@@ -388,7 +381,7 @@ static drove_status choose_folder(const char *folder, int part, char **out)
 static drove_status list_files(listing *l, const drove_spec *spec)
 {
     for (unsigned i = 0; i < spec->n_args; i++) {
-        if (is_folder(spec->arg[i]))
+        if (drove__is_folder(spec->arg[i]))
             return drove__fail(DROVE_E_ARG, "images: expected one folder or images alone, found %s",
                                spec->arg[i]);
         if (!drove__picture_is_named(spec->arg[i]))
@@ -432,8 +425,9 @@ static drove_status read_folders(const drove_spec *spec, int part, const drove_s
                            "name of its folder, found \"%.80s\"",
                            spec->arg[0], set.label);
     const bool are_files =
-        spec->n_args > 1 || (!is_folder(spec->arg[0]) && (drove__picture_is_named(spec->arg[0]) ||
-                                                          access(spec->arg[0], F_OK) == 0));
+        spec->n_args > 1 ||
+        (!drove__is_folder(spec->arg[0]) &&
+         (drove__picture_is_named(spec->arg[0]) || access(spec->arg[0], F_OK) == 0));
     l.is_text_order = set.is_text_order;
     if (are_files && !is_unlabelled)
         return drove__fail(DROVE_E_ARG,
@@ -449,8 +443,7 @@ static drove_status read_folders(const drove_spec *spec, int part, const drove_s
     if (status != DROVE_OK) goto end;
     status = read_images(spec, &set.pictures, &l, is_unlabelled, s);
 end:
-    for (size_t i = 0; l.class_name != NULL && i < l.n_classes; i++) free(l.class_name[i]);
-    free(l.class_name);
+    drove__texts_free(l.class_name, l.n_classes);
     free(l.images);
     free(l.arena);
     free(folder);
@@ -462,7 +455,7 @@ end:
 static bool finds_test(const drove_spec *spec)
 {
     char *train, *test;
-    if (!is_folder(spec->arg[0])) return false;
+    if (!drove__is_folder(spec->arg[0])) return false;
     if (find_parts(spec->arg[0], &train, &test) != DROVE_OK || train == NULL) return false;
     free(train);
     free(test);

@@ -433,8 +433,7 @@ static drove_status read_webdataset(const drove_spec *spec, int part, const drov
     drove__labels_destroy(c.labels);
     free(c.samples);
     free(c.arena);
-    for (size_t i = 0; i < list.n; i++) free(list.path[i]);
-    free(list.path);
+    drove__texts_free(list.path, list.n);
     if (status != DROVE_OK) drove__storage_release(s);
     else *out = s;
     return status;
