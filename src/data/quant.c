@@ -229,14 +229,7 @@ static drove_status fill_sparse(const source *from, drove_quant *q)
         q->n_bridges += n_bridges;
         q->row_start[i + 1] = q->row_start[i] + n + n_bridges;
     }
-    q->n_stored = q->row_start[q->n_rows];
-    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
-    q->value = drove__alloc((size_t)q->n_stored, size_bytes);
-    q->index = drove__alloc((size_t)q->n_stored, index_bytes);
-    if (q->value == NULL || q->index == NULL) {
-        return drove__fail_nomem("quantised data",
-                                 (size_t)q->n_stored * (size_bytes + index_bytes));
-    }
+    DROVE_TRY(drove__quant_alloc_pairs(q));
     for (size_t i = 0; i < q->n_rows; i++) {
         size_t n, at = row_begin(from, source_row(from, i), &n);
         uint64_t to = q->row_start[i];

@@ -76,6 +76,9 @@ static inline void drove__quant_put_index(drove_quant *q, uint64_t at, uint32_t 
     else ((uint32_t *)q->index)[at] = index;
 }
 
+/* Memory of n_stored pairs, as many as row_start[n_rows] says.  Errors: DROVE_E_NOMEM. */
+drove_status drove__quant_alloc_pairs(drove_quant *q);
+
 /* Iterates over the numbers of a row, without bridges:
  *     walk = drove__quant_walk(q, row);
  *     while (drove__quant_next(q, &walk)) ... walk.place, walk.value ... */

@@ -156,12 +156,7 @@ static drove_status fill_sparse(drove_quant *q, size_t n_stored, uint64_t seed)
         q->n_bridges += n_bridges;
         q->row_start[i + 1] = q->row_start[i] + n_stored + n_bridges;
     }
-    q->n_stored = q->row_start[q->n_rows];
-    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
-    q->value = drove__alloc((size_t)q->n_stored, size_bytes);
-    q->index = drove__alloc((size_t)q->n_stored, index_bytes);
-    if (q->value == NULL || q->index == NULL)
-        return drove__fail_nomem("random data", (size_t)q->n_stored * (size_bytes + index_bytes));
+    DROVE_TRY(drove__quant_alloc_pairs(q));
     stream s = start(seed, 0);
     fill_numbers(q->number, &s, q->value, (size_t)q->n_stored);
     for (size_t i = 0; i < q->n_rows; i++) fill_row(q, n_stored, seed, i);

@@ -117,6 +117,16 @@ static uint64_t row_pairs(const drove_quant *q, size_t row)
     return q->row_start[row + 1] - q->row_start[row];
 }
 
+drove_status drove__quant_alloc_pairs(drove_quant *q)
+{
+    const size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
+    q->n_stored = q->row_start[q->n_rows];
+    q->value = drove__alloc((size_t)q->n_stored, size_bytes);
+    q->index = drove__alloc((size_t)q->n_stored, index_bytes);
+    if (q->value != NULL && q->index != NULL) return DROVE_OK;
+    return drove__fail_nomem("quantised data", (size_t)q->n_stored * (size_bytes + index_bytes));
+}
+
 static drove_status allocate(drove_quant *to, const drove_quant *q, const uint32_t *row)
 {
     if (q->index_bits == 0) {
@@ -124,17 +134,12 @@ static drove_status allocate(drove_quant *to, const drove_quant *q, const uint32
         if (to->value != NULL) return DROVE_OK;
         return drove__fail_nomem("quantised data", to->n_rows * q->row_bytes);
     }
-    size_t size_bytes = drove__number_size(q->number), index_bytes = q->index_bits / 8;
     to->row_start = drove__alloc(to->n_rows + 1, sizeof *to->row_start);
     if (to->row_start == NULL)
         return drove__fail_nomem("quantised data", (to->n_rows + 1) * sizeof *to->row_start);
     for (size_t i = 0; i < to->n_rows; i++)
         to->row_start[i + 1] = to->row_start[i] + row_pairs(q, row[i]);
-    to->n_stored = to->row_start[to->n_rows];
-    to->value = drove__alloc((size_t)to->n_stored, size_bytes);
-    to->index = drove__alloc((size_t)to->n_stored, index_bytes);
-    if (to->value != NULL && to->index != NULL) return DROVE_OK;
-    return drove__fail_nomem("quantised data", (size_t)to->n_stored * (size_bytes + index_bytes));
+    return drove__quant_alloc_pairs(to);
 }
 
 drove_status drove__quant_copy(const drove_quant *q, const uint32_t *row, size_t n_rows,
