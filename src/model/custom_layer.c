@@ -47,14 +47,6 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     return DROVE_OK;
 }
 
-static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
-                            const drovek_format *in, drovek_format *want, drovek_format *out)
-{
-    (void)opt, (void)l, (void)in;
-    want[0] = *out = DROVEK_NHWC;
-    return DROVE_OK;
-}
-
 /* The program writes derivatives; here they are added to those that are there already. */
 static size_t scratch_bytes(const drove_pass_options *opt, const drove_layer *l)
 {
@@ -151,7 +143,7 @@ void drove__custom_layer_init(const drove_custom *custom, unsigned which, drove_
                              .most_bottoms = 1,
                              .format = DROVE_FORMAT_OWN,
                              .shape = shape,
-                             .formats = formats,
+                             .formats = drove__layer_formats_last,
                              .scratch_bytes = scratch_bytes,
                              .prepare = prepare,
                              .release = release,

@@ -7,15 +7,6 @@
  * A NaN stays one. */
 #include "model/layer.h"
 
-static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
-                          size_t n_outputs)
-{
-    (void)n_bottoms, (void)n_outputs;
-    l->in = l->out = bottom[0];
-    l->n_in = l->n_out = drove__shape_floats(l->in);
-    return DROVE_OK;
-}
-
 static void act_forward(const drove_call *c)
 {
     const size_t first = c->first_row * c->layer->n_in, last = c->last_row * c->layer->n_in;
@@ -77,7 +68,7 @@ const drove_layer_ops drove__layer_activation = {
     .least_bottoms = 1,
     .most_bottoms = 1,
     .format = DROVE_FORMAT_SAME,
-    .shape = shape,
+    .shape = drove__layer_shape_same,
     .forward = act_forward,
     .backward = act_backward,
 };
@@ -89,7 +80,7 @@ const drove_layer_ops drove__layer_clip = {
     .least_bottoms = 1,
     .most_bottoms = 1,
     .format = DROVE_FORMAT_SAME,
-    .shape = shape,
+    .shape = drove__layer_shape_same,
     .forward = clip_forward,
     .backward = clip_backward,
 };
@@ -101,7 +92,7 @@ const drove_layer_ops drove__layer_leaky_relu = {
     .least_bottoms = 1,
     .most_bottoms = 1,
     .format = DROVE_FORMAT_SAME,
-    .shape = shape,
+    .shape = drove__layer_shape_same,
     .forward = leaky_forward,
     .backward = leaky_backward,
 };

@@ -127,6 +127,14 @@ void drove__layer_sum_parts(const drove_call *c, const float *from, size_t strid
 void drove__layer_act(const drove_call *c);
 void drove__layer_act_back(const drove_call *c);
 
+/* Slots that several kinds fill alike: the output has the shape of the only input; input and output
+ * have channels last. */
+drove_status drove__layer_shape_same(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
+                                     size_t n_outputs);
+drove_status drove__layer_formats_last(const drove_pass_options *opt, const drove_layer *l,
+                                       const drovek_format *in, drovek_format *want,
+                                       drovek_format *out);
+
 /* Writes zeros into the gaps after the layer's views of grad. */
 void drove__layer_zero_gaps(const drove_layer *l, float *grad);
 

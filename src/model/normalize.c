@@ -8,23 +8,6 @@
 
 #include <math.h>
 
-static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
-                          size_t n_outputs)
-{
-    (void)n_bottoms, (void)n_outputs;
-    l->in = l->out = bottom[0];
-    l->n_in = l->n_out = drove__shape_floats(l->in);
-    return DROVE_OK;
-}
-
-static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
-                            const drovek_format *in, drovek_format *want, drovek_format *out)
-{
-    (void)opt, (void)l, (void)in;
-    want[0] = *out = DROVEK_NHWC;
-    return DROVE_OK;
-}
-
 static double norm_of(const float *x, size_t n, size_t power)
 {
     double sum = 0.0;
@@ -72,8 +55,8 @@ const drove_layer_ops drove__layer_normalize = {
     .least_bottoms = 1,
     .most_bottoms = 1,
     .format = DROVE_FORMAT_OWN,
-    .shape = shape,
-    .formats = formats,
+    .shape = drove__layer_shape_same,
+    .formats = drove__layer_formats_last,
     .forward = forward,
     .backward = backward,
 };

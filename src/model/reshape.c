@@ -20,14 +20,6 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
                        l->in.w);
 }
 
-static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
-                            const drovek_format *in, drovek_format *want, drovek_format *out)
-{
-    (void)opt, (void)l, (void)in;
-    want[0] = *out = DROVEK_NHWC;
-    return DROVE_OK;
-}
-
 /* Position in [h][w][c] of each number in turn of [c][h][w]. */
 typedef struct place {
     size_t c, hw, channel, position;
@@ -80,7 +72,7 @@ const drove_layer_ops drove__layer_reshape = {
     .most_bottoms = 1,
     .format = DROVE_FORMAT_OWN,
     .shape = shape,
-    .formats = formats,
+    .formats = drove__layer_formats_last,
     .forward = forward,
     .backward = backward,
 };

@@ -23,14 +23,6 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     return check_list(&l->opt.factor, "factors", l->in);
 }
 
-static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
-                            const drovek_format *in, drovek_format *want, drovek_format *out)
-{
-    (void)opt, (void)l, (void)in;
-    want[0] = *out = DROVEK_NHWC;
-    return DROVE_OK;
-}
-
 /* The list's number for a channel of a position. */
 static inline float number(const drove_floats *list, float none, const drove_shape *s,
                            size_t channel, size_t position)
@@ -81,7 +73,7 @@ const drove_layer_ops drove__layer_scale = {
     .most_bottoms = 1,
     .format = DROVE_FORMAT_OWN,
     .shape = shape,
-    .formats = formats,
+    .formats = drove__layer_formats_last,
     .forward = forward,
     .backward = backward,
 };

@@ -3,6 +3,7 @@
 #include "model/support.h"
 
 #include "base/mem.h"
+#include "model/layer.h"
 #include "model/loss.h"
 
 #include <math.h>
@@ -52,4 +53,22 @@ size_t drove__largest(const float *z, size_t n)
         if (z[o] > z[best]) best = o;
     }
     return best;
+}
+
+drove_status drove__layer_shape_same(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
+                                     size_t n_outputs)
+{
+    (void)n_bottoms, (void)n_outputs;
+    l->in = l->out = bottom[0];
+    l->n_in = l->n_out = drove__shape_floats(l->in);
+    return DROVE_OK;
+}
+
+drove_status drove__layer_formats_last(const drove_pass_options *opt, const drove_layer *l,
+                                       const drovek_format *in, drovek_format *want,
+                                       drovek_format *out)
+{
+    (void)opt, (void)l, (void)in;
+    want[0] = *out = DROVEK_NHWC;
+    return DROVE_OK;
 }
