@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Attribute's types, in ONNX's numbers. */
-enum { OF_FLOAT = 1, OF_INT = 2, OF_FLOATS = 6, OF_INTS = 7, OF_STRINGS = 8 };
+enum { OF_FLOAT = 1, OF_INT = 2, OF_INTS = 7, OF_STRINGS = 8 };
 
 static char empty[] = "";
 
@@ -304,15 +304,6 @@ void drove__onnx_set_ints(drove_onnx *g, const char *name, const int64_t *values
     if (g->is_starved) return;
     a->n_ints = n;
     a->ints = (int64_t *)copy;
-}
-
-void drove__onnx_set_floats(drove_onnx *g, const char *name, const float *values, size_t n)
-{
-    Drove__Onnx__Attribute *a = new_attribute(g, name, OF_FLOATS);
-    const void *copy = copy_bytes(g, values, n * sizeof *values);
-    if (g->is_starved) return;
-    a->n_floats = n;
-    a->floats = (float *)copy;
 }
 
 void drove__onnx_set_strings(drove_onnx *g, const char *name, const char *const *values, size_t n)

@@ -84,7 +84,6 @@ enum { DROVE_ONNX_MOST_ATTRIBUTES = 8 };
 void drove__onnx_set_int(drove_onnx *g, const char *name, int64_t value);
 void drove__onnx_set_float(drove_onnx *g, const char *name, float value);
 void drove__onnx_set_ints(drove_onnx *g, const char *name, const int64_t *values, size_t n);
-void drove__onnx_set_floats(drove_onnx *g, const char *name, const float *values, size_t n);
 void drove__onnx_set_strings(drove_onnx *g, const char *name, const char *const *values, size_t n);
 
 /* value as another type. */

@@ -49,8 +49,7 @@ void drove__schema_release(drove_schema *schema)
     if (atomic_fetch_sub_explicit(&schema->n_users, 1, memory_order_acq_rel) > 1) return;
     for (size_t i = 0; i < schema->n_columns; i++) {
         drove_column *c = &schema->column[i];
-        for (size_t k = 0; c->value != NULL && k < c->n_values; k++) free(c->value[k]);
-        free(c->value);
+        drove__texts_free(c->value, c->n_values);
         free(c->hash);
         free(c->edge);
         free(c->name);
@@ -74,17 +73,12 @@ bool drove__column_type_find(const char *word, drove_column_type *out)
     return false;
 }
 
+static const char *const order_names[DROVE_N_DATE_ORDERS] = {NULL, "dmy", "mdy"};
+
 const char *drove__column_notation(const drove_column *column)
 {
     if (column->type == DROVE_COLUMN_NUMBER) return drove__unit_text(&column->unit);
-    return column->type == DROVE_COLUMN_DATE ? drove__date_order_name(column->order) : NULL;
-}
-
-static const char *const order_names[DROVE_N_DATE_ORDERS] = {NULL, "dmy", "mdy"};
-
-const char *drove__date_order_name(drove_date_order order)
-{
-    return order_names[order];
+    return column->type == DROVE_COLUMN_DATE ? order_names[column->order] : NULL;
 }
 
 bool drove__date_order_find(const char *word, drove_date_order *out)
@@ -138,15 +132,6 @@ double drove__year_centre(const drove_column *c)
     return c->centre != 0 ? floor(1970 + c->centre / 365.2425) : 0;
 }
 
-const drove_column *drove__schema_find(const drove_schema *schema, const char *name, size_t length)
-{
-    for (size_t i = 0; i < schema->n_columns; i++) {
-        const char *own = schema->column[i].name;
-        if (strlen(own) == length && memcmp(own, name, length) == 0) return &schema->column[i];
-    }
-    return NULL;
-}
-
 /* ---- features ---- */
 
 static const drove_column *find_feature(const drove_schema *schema, size_t feature)
@@ -158,32 +143,6 @@ static const drove_column *find_feature(const drove_schema *schema, size_t featu
         else high = middle;
     }
     return &schema->column[low];
-}
-
-const drove_column *drove__schema_feature(const drove_schema *schema, size_t feature,
-                                          char name[DROVE_FEATURE_NAME_SIZE])
-{
-    static const char *const parts[] = {"days",      "year",       "month sine",   "month cosine",
-                                        "day sine",  "day cosine", "weekday sine", "weekday cosine",
-                                        "hour sine", "hour cosine"};
-    const drove_column *c = find_feature(schema, feature);
-    size_t of_column = feature - c->first_feature;
-    if (name == NULL) return c;
-    if (of_column >= count_features(c)) {
-        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s missing", c->name);
-    } else if (c->type == DROVE_COLUMN_DATE) {
-        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s %s", c->name, parts[of_column]);
-    } else if (c->type == DROVE_COLUMN_NUMBER && of_column > 0) {
-        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s from %.6g to %.6g", c->name,
-                 c->edge[of_column - 1], c->edge[of_column]);
-    } else if (c->type == DROVE_COLUMN_CATEGORY) {
-        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s=%.70s", c->name, c->value[of_column]);
-    } else if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT) {
-        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.80s #%zu", c->name, of_column);
-    } else {
-        snprintf(name, DROVE_FEATURE_NAME_SIZE, "%.150s", c->name);
-    }
-    return c;
 }
 
 bool drove__schema_is_binary(const drove_schema *schema, size_t feature)

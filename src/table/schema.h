@@ -45,7 +45,7 @@ typedef enum drove_column_type {
     DROVE_N_COLUMN_TYPES
 } drove_column_type;
 
-enum { DROVE_EXAMPLES_SIZE = 64, DROVE_FEATURE_NAME_SIZE = 160, DROVE_BINS_MOST = 256 };
+enum { DROVE_EXAMPLES_SIZE = 64, DROVE_BINS_MOST = 256 };
 
 typedef struct drove_column {
     char             *name;
@@ -99,19 +99,11 @@ bool        drove__column_is_used(const drove_column *column); /* has features *
 
 /* How the cells of a column are written, where that is not the usual way: "%", "$", "dmy"; NULL. */
 const char *drove__column_notation(const drove_column *column);
-/* "dmy", "mdy"; NULL: the usual order, year first.  And back: false for an unknown word. */
-const char *drove__date_order_name(drove_date_order order);
-bool        drove__date_order_find(const char *word, drove_date_order *out);
+/* "dmy", "mdy".  false: an unknown word. */
+bool drove__date_order_find(const char *word, drove_date_order *out);
 
 /* Subtracted from the year of a date. */
 double drove__year_centre(const drove_column *column);
-
-/* The column of this name, or NULL. */
-const drove_column *drove__schema_find(const drove_schema *schema, const char *name, size_t length);
-
-/* The feature's column; "sex=man", "age missing", "born year" into name (NULL: not wanted). */
-const drove_column *drove__schema_feature(const drove_schema *schema, size_t feature,
-                                          char name[DROVE_FEATURE_NAME_SIZE]);
 /* Whether a feature is 0 or 1 and is not to be scaled. */
 bool drove__schema_is_binary(const drove_schema *schema, size_t feature);
 

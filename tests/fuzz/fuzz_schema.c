@@ -1,28 +1,21 @@
 /* tests/fuzz/fuzz_schema.c - the schema of a table as it stands in a model file: what is accepted
- * has features that all have names, and is written as a text that gives the same schema.
- */
+ * has columns whose features follow each other, and is written as a text that gives it again. */
 #include "table/schema.h"
 
 #include "fuzz_text.h"
 
-enum { NAMES_MOST = 2000 };
+enum { FEATURES_MOST = 2000 };
 
 static void check_features(const drove_schema *s)
 {
-    char name[DROVE_FEATURE_NAME_SIZE];
     size_t n = 0;
     for (size_t i = 0; i < s->n_columns; i++) {
         if (s->column[i].name == NULL) abort();
+        if (s->column[i].first_feature != n) abort();
         n += s->column[i].n_features;
-        if (drove__schema_find(s, s->column[i].name, strlen(s->column[i].name)) == NULL) abort();
     }
     if (n != s->n_features || n == 0) abort();
-    for (size_t i = 0; i < n && i < NAMES_MOST; i++) {
-        const drove_column *c = drove__schema_feature(s, i, name);
-        if (c == NULL || name[0] == '\0' || strlen(name) >= sizeof name) abort();
-        if (i < c->first_feature || i >= c->first_feature + c->n_features) abort();
-        (void)drove__schema_is_binary(s, i);
-    }
+    for (size_t i = 0; i < n && i < FEATURES_MOST; i++) (void)drove__schema_is_binary(s, i);
 }
 
 static void check_printed(const drove_schema *s)

@@ -165,11 +165,6 @@ static drove_status read_floats(drove_reader *r, drove_elements elements, size_t
     return DROVE_OK;
 }
 
-drove_status drove__elements_read(drove_reader *r, drove_elements elements, size_t n, float *into)
-{
-    return read_floats(r, elements, n, into, &(columns){0});
-}
-
 /* Reads the numbers of the next row, or rows, to index `at` of the storage. */
 static drove_status read_numbers(drove_reader *r, drove_elements elements, size_t n,
                                  drove_storage *s, size_t at, columns *c)

@@ -40,7 +40,6 @@ drove_status drove__elements_check(const drove_reader *r, drove_elements element
 
 /* Reads n elements; into is [n].  Refuses floats that are not finite, with their byte.  Errors:
  * DROVE_E_DATA, DROVE_E_IO. */
-drove_status drove__elements_read(drove_reader *r, drove_elements elements, size_t n, float *into);
 drove_status drove__elements_read_double(drove_reader *r, drove_elements elements, size_t n,
                                          double *into);
 

@@ -22,6 +22,10 @@ void expect_refusal(const drove_table_options *opt, drove_status status, ...)
 /* The column of this name; there must be one. */
 const drove_column *column_of(const drove_known_table *known, const char *name);
 
+/* What a feature of the columns means: "sex=man", "age missing", "born year". */
+enum { FEATURE_NAME_SIZE = 160 };
+void name_feature(const drove_schema *schema, size_t feature, char name[FEATURE_NAME_SIZE]);
+
 /* The feature of this name in x[n_features]; there must be one. */
 float feature_of(const drove_known_table *known, const float *x, const char *name);
 

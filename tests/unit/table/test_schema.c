@@ -131,10 +131,10 @@ TEST(test_features)
                                            "code=009",
                                            "note #0"};
     drove_known_table known;
-    char name[DROVE_FEATURE_NAME_SIZE];
+    char name[FEATURE_NAME_SIZE];
     learn_people(&known);
     for (size_t f = 0; f < sizeof expected / sizeof *expected; f++) {
-        drove__schema_feature(known.schema, f, name);
+        name_feature(known.schema, f, name);
         assert_string_equal(name, expected[f]);
     }
     assert_false(drove__schema_is_binary(known.schema, 0) ||

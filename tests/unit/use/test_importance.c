@@ -41,6 +41,13 @@ typedef struct problem {
     drove_infer infer;
 } problem;
 
+static const drove_column *column_named(const drove_schema *schema, const char *name)
+{
+    size_t i = 0;
+    while (strcmp(schema->column[i].name, name) != 0) assert_true(++i < schema->n_columns);
+    return &schema->column[i];
+}
+
 /* The model y = 3 a - b + towns, whose loss is 0. */
 static void begin(problem *p, bool with_towns)
 {
@@ -57,15 +64,15 @@ static void begin(problem *p, bool with_towns)
     memset(p->theta, 0, p->model->n_params * sizeof *p->theta);
     float *w = p->theta + p->model->layer[0].w_offset,
           *bias = p->theta + p->model->layer[0].b_offset;
-    w[drove__schema_find(schema, "a", 1)->first_feature] = 3.0f;
-    w[drove__schema_find(schema, "b", 1)->first_feature] = -1.0f;
+    w[column_named(schema, "a")->first_feature] = 3.0f;
+    w[column_named(schema, "b")->first_feature] = -1.0f;
     if (with_towns) {
-        const drove_column *town = drove__schema_find(schema, "town", 4);
+        const drove_column *town = column_named(schema, "town");
         for (size_t i = 0; i < town->n_values; i++)
             w[town->first_feature + i] = 0.1f * (float)atof(town->value[i] + 1);
         /* numbers of sparse rows are centred */
-        *bias = 3.0f * (float)drove__schema_find(schema, "a", 1)->centre -
-                (float)drove__schema_find(schema, "b", 1)->centre;
+        *bias = 3.0f * (float)column_named(schema, "a")->centre -
+                (float)column_named(schema, "b")->centre;
     }
     p->infer = (drove_infer){.model = p->model,
                              .kernels = &p->kernels,
