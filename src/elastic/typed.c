@@ -46,23 +46,6 @@ static drove_params live_begin(drove_sync *s, unsigned worker)
     return ((typed_impl *)s->impl)->worker[worker].own;
 }
 
-static drove_status exchange(typed_impl *p, unsigned worker, drove_publish_info *info)
-{
-    drove_sync *m = p->method;
-    typed_worker *me = &p->worker[worker];
-    const drove_step nothing = {.value = me->zero, .eta = m->optim->lr};
-    drove_view view;
-    unpack(p, worker);
-    elastic_of(p)->of[worker].since = me->since - 1; /* and the step of nothing makes it all */
-    DROVE_TRY(m->ops->acquire(m, worker, &view));
-    drove__sync_release(m, worker);
-    DROVE_TRY(m->ops->publish(m, worker, &nothing, info));
-    p->convert.pack(p->convert.context, worker, me->n_exchanges++,
-                    m->ops->replicas->vector(m, worker), me->own.words);
-    me->since = me->since_call = 0;
-    return DROVE_OK;
-}
-
 /* Due is decided by calls, of which all workers make the same number. */
 static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
                               drove_publish_info *info)
@@ -73,7 +56,19 @@ static drove_status live_done(drove_sync *s, unsigned worker, uint64_t n_steps,
     if (n_steps > me->most_each) me->most_each = n_steps;
     me->since += n_steps;
     me->since_call++;
-    if (me->since_call * me->most_each >= p->period) DROVE_TRY(exchange(p, worker, info));
+    if (me->since_call * me->most_each >= p->period) {
+        drove_sync *m = p->method;
+        const drove_step nothing = {.value = me->zero, .eta = m->optim->lr};
+        drove_view view;
+        unpack(p, worker);
+        elastic_of(p)->of[worker].since = me->since - 1; /* and the step of nothing makes it all */
+        DROVE_TRY(m->ops->acquire(m, worker, &view));
+        drove__sync_release(m, worker);
+        DROVE_TRY(m->ops->publish(m, worker, &nothing, info));
+        p->convert.pack(p->convert.context, worker, me->n_exchanges++,
+                        m->ops->replicas->vector(m, worker), me->own.words);
+        me->since = me->since_call = 0;
+    }
     /* Updates are rounds where all workers meet, else steps of single workers.  Relaxed: read for
      * display, and, when the workers are parked, behind the parking's lock. */
     if (s->batches_per_update <= 1 || worker == elastic_of(p)->transport->first_worker)

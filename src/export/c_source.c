@@ -78,20 +78,6 @@ static drove_status check(const drove_modelfile *f)
     return DROVE_OK;
 }
 
-/* ---- text ---- */
-
-/* Letters, digits and _ of the file's name without its ending. */
-static void identifier(const char *path, char into[DROVE_C_NAME_SIZE])
-{
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    size_t n = 0;
-    if (isdigit((unsigned char)name[0])) into[n++] = '_';
-    for (; *name != '\0' && *name != '.' && n + 1 < DROVE_C_NAME_SIZE; name++)
-        into[n++] = isalnum((unsigned char)*name) ? *name : '_';
-    into[n] = '\0';
-    if (n == 0) strcpy(into, "model");
-}
-
 /* ---- the head ---- */
 
 /* Types of the function's numbers: doubles if floats would lose digits. */
@@ -369,7 +355,14 @@ drove_status drove_export_c(const drove_export_options *opt)
     DROVE_TRY(drove__overwrite_check("--c", opt->out, opt->model));
     DROVE_TRY(drove__modelfile_load(opt->model, &f));
     drove_status status = check(&f);
-    identifier(opt->out, name);
+    /* Letters, digits and _ of the file's name without its ending. */
+    const char *slash = strrchr(opt->out, '/'), *c = slash != NULL ? slash + 1 : opt->out;
+    size_t n = 0;
+    if (isdigit((unsigned char)*c)) name[n++] = '_';
+    for (; *c != '\0' && *c != '.' && n + 1 < sizeof name; c++)
+        name[n++] = isalnum((unsigned char)*c) ? *c : '_';
+    name[n] = '\0';
+    if (n == 0) strcpy(name, "model");
     if (status == DROVE_OK) status = write_file(&f, opt->out, name);
     if (status == DROVE_OK && opt->line != NULL) {
         snprintf(text, sizeof text, "void %s_predict(const %s x[%zu], %s y[%zu]); y: %s", name,

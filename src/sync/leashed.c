@@ -103,20 +103,6 @@ static const drove_spec_key keys[] = {
     DROVE_SPEC_END,
 };
 
-static drove_status init_slots(drove_sync *s, const drove_params *start)
-{
-    leashed_impl *p = s->impl;
-    for (unsigned i = 0; i < p->n_slots; i++) {
-        unsigned near = i == 0 ? DROVE_SYNC_SHARED : (i - 1) / SLOTS_PER_WORKER;
-        p->slot[i].vector =
-            i == 0 ? drove__sync_first_vector(s, near, start->theta) : drove__sync_vector(s, near);
-        if (p->slot[i].vector == NULL) return drove__sync_no_memory(s);
-        atomic_init(&p->slot[i].word, i == 0 ? IN_USE : 0);
-    }
-    atomic_init(&p->latest, word_of(0, 0));
-    return DROVE_OK;
-}
-
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     if (s->n_workers > (MOST_SLOTS - 1) / SLOTS_PER_WORKER)
@@ -131,7 +117,15 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
     p->slot = drove__alloc(p->n_slots, sizeof *p->slot);
     if (p->worker == NULL || p->slot == NULL) return drove__sync_no_memory(s);
-    return init_slots(s, start);
+    for (unsigned i = 0; i < p->n_slots; i++) {
+        unsigned near = i == 0 ? DROVE_SYNC_SHARED : (i - 1) / SLOTS_PER_WORKER;
+        p->slot[i].vector =
+            i == 0 ? drove__sync_first_vector(s, near, start->theta) : drove__sync_vector(s, near);
+        if (p->slot[i].vector == NULL) return drove__sync_no_memory(s);
+        atomic_init(&p->slot[i].word, i == 0 ? IN_USE : 0);
+    }
+    atomic_init(&p->latest, word_of(0, 0));
+    return DROVE_OK;
 }
 
 static void fini(drove_sync *s)

@@ -369,21 +369,6 @@ static float *state_of(const drove_sync *s, const drove_params *vector)
     return (float *)drove__params_bytes(vector) + s->optim->n;
 }
 
-/* The mean of all states, into the centre: never of gains, so that no second moment can become
- * negative. */
-static void average_states(drove_sync *s)
-{
-    replicas_impl *p = s->impl;
-    const drovek_table *k = s->optim->kernels;
-    const size_t n_state = s->n_vector - s->optim->n;
-    if (n_state == 0) return;
-    float *mean = state_of(s, &p->centre);
-    k->copy_f32(mean, state_of(s, &p->replica[0].w), n_state);
-    for (unsigned i = 1; i < p->n_replicas; i++)
-        k->axpy_f32(mean, state_of(s, &p->replica[i].w), n_state, 1.0f);
-    k->scale_f32(mean, n_state, 1.0f / (float)p->n_replicas);
-}
-
 static drove_params peek(drove_sync *s)
 {
     replicas_impl *p = s->impl;
@@ -392,7 +377,17 @@ static drove_params peek(drove_sync *s)
      * low-precision parameters, which is no step. */
     if (atomic_load_explicit(&s->published, memory_order_relaxed) != p->n_together) {
         for (unsigned i = 0; i < p->n_replicas; i++) meet(s, &p->replica[i]);
-        average_states(s);
+        /* The mean of all states, into the centre: never of gains, so that no second moment can
+         * become negative. */
+        const drovek_table *k = s->optim->kernels;
+        const size_t n_state = s->n_vector - s->optim->n;
+        if (n_state > 0) {
+            float *mean = state_of(s, &p->centre);
+            k->copy_f32(mean, state_of(s, &p->replica[0].w), n_state);
+            for (unsigned i = 1; i < p->n_replicas; i++)
+                k->axpy_f32(mean, state_of(s, &p->replica[i].w), n_state, 1.0f);
+            k->scale_f32(mean, n_state, 1.0f / (float)p->n_replicas);
+        }
         start_together(s, p->n_updates);
     } /* otherwise they stand as they were left */
     return p->centre;

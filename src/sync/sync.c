@@ -49,14 +49,6 @@ typedef struct sync_impl {
 
 enum { STOPPED = 1, MEETING = 2 };
 
-/* Blocks that sum_tree needs: none for up to three workers, one more with each doubling. */
-static unsigned n_spares(unsigned n_workers)
-{
-    unsigned n = 0;
-    for (; n_workers >= 4; n_workers /= 2) n++;
-    return n;
-}
-
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
     (void)opt;
@@ -69,8 +61,11 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     p->mean = drove__alloc(s->optim->n, sizeof *p->mean);
     p->slot = drove__alloc(s->n_workers, sizeof *p->slot);
     if (p->vector == NULL || p->mean == NULL || p->slot == NULL) return drove__sync_no_memory(s);
+    /* Blocks that sum_tree needs: none for up to three workers, one more with each doubling. */
+    unsigned n_spares = 0;
+    for (unsigned n = s->n_workers; n >= 4; n /= 2) n_spares++;
     for (unsigned w = 0; w < s->n_workers; w++) {
-        p->slot[w].spare = drove__alloc(n_spares(s->n_workers), BLOCK * sizeof(float));
+        p->slot[w].spare = drove__alloc(n_spares, BLOCK * sizeof(float));
         if (p->slot[w].spare == NULL) return drove__sync_no_memory(s);
     }
     return DROVE_OK;
@@ -84,11 +79,6 @@ static void fini(drove_sync *s)
     drove__free(p->mean);
     drove__free(p->slot);
     drove__free(p);
-}
-
-static bool is_stopping(const drove_sync *s)
-{
-    return atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0; /* a hint */
 }
 
 static drove_status stopped(const drove_sync *s)
@@ -162,22 +152,15 @@ static drove_status meet(drove_sync *s, bool closing, drove_publish_info *info)
 static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 {
     (void)worker;
-    if (is_stopping(s)) return stopped(s);
+    if (atomic_load_explicit(&s->stopping, memory_order_relaxed) != 0) /* a hint */
+        return stopped(s);
     *view = (drove_view){.vector = ((const sync_impl *)s->impl)->vector,
                          .version = atomic_load_explicit(&s->published, memory_order_relaxed)};
     return DROVE_OK;
 }
 
-/* Largest power of 2 below n >= 2: the tree in which accum/ and cluster/ add, too. */
-static unsigned split(unsigned n)
-{
-    unsigned half = 1;
-    while (2 * half < n) half *= 2;
-    return half;
-}
-
-/* to[length] = sum over workers [first, first + n) of their values at offset: the first `half` of
- * them, plus the others. spare: a block for each further level. */
+/* to[length] = sum over workers [first, first + n) of their values at offset: the first `half`, the
+ * largest power of 2 below n, plus the others. spare: a block for each further level. */
 static void sum_tree(const drove_sync *s, unsigned first, unsigned n, size_t offset, size_t length,
                      float *to, float *spare)
 {
@@ -187,7 +170,8 @@ static void sum_tree(const drove_sync *s, unsigned first, unsigned n, size_t off
         k->copy_f32(to, slot[first].step.value + offset, length);
         return;
     }
-    unsigned half = split(n);
+    unsigned half = 1; /* the tree in which accum/ and cluster/ add, too */
+    while (2 * half < n) half *= 2;
     sum_tree(s, first, half, offset, length, to, spare);
     if (n - half == 1) {
         k->axpy_f32(to, slot[first + half].step.value + offset, length, 1.0f);

@@ -58,9 +58,27 @@ static void fail(drove_recording *r, drove_status status)
     drove__error_copy(r->error);
 }
 
-/* At n_bytes + *done.  Caller holds the lock, or the workers are parked. */
-static void write_at(drove_recording *r, const void *bytes, size_t size, uint64_t *done)
+/* At n_bytes + *done, in the file or in memory.  Caller holds the lock, or the workers are
+ * parked. */
+static void put_at(drove_recording *r, const void *bytes, size_t size, uint64_t *done)
 {
+    if (r->status != DROVE_OK) return;
+    if (r->fd < 0) {
+        const size_t end = (size_t)(r->n_bytes + *done) + size;
+        if (end > r->room) {
+            const size_t room = 2 * end;
+            char *more = realloc(r->memory, room);
+            if (more == NULL) {
+                fail(r, drove__fail_nomem("a record", room));
+                return;
+            }
+            r->memory = more;
+            r->room = room;
+        }
+        memcpy(r->memory + r->n_bytes + *done, bytes, size);
+        *done += size;
+        return;
+    }
     for (size_t i = 0; i < size && r->status == DROVE_OK;) {
         const off_t at = (off_t)(r->n_bytes + *done);
         ssize_t n = pwrite(r->fd, (const char *)bytes + i, size - i, at);
@@ -73,30 +91,6 @@ static void write_at(drove_recording *r, const void *bytes, size_t size, uint64_
         i += (size_t)n;
         *done += (uint64_t)n;
     }
-}
-
-static void keep_at(drove_recording *r, const void *bytes, size_t size, uint64_t *done)
-{
-    const size_t end = (size_t)(r->n_bytes + *done) + size;
-    if (r->status != DROVE_OK) return;
-    if (end > r->room) {
-        const size_t room = 2 * end;
-        char *more = realloc(r->memory, room);
-        if (more == NULL) {
-            fail(r, drove__fail_nomem("a record", room));
-            return;
-        }
-        r->memory = more;
-        r->room = room;
-    }
-    memcpy(r->memory + r->n_bytes + *done, bytes, size);
-    *done += size;
-}
-
-static void put_at(drove_recording *r, const void *bytes, size_t size, uint64_t *done)
-{
-    if (r->fd >= 0) write_at(r, bytes, size, done);
-    else keep_at(r, bytes, size, done);
 }
 
 /* Counts once it is whole. */

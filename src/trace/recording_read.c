@@ -309,22 +309,6 @@ bool drove__recorded_stretch(drove_recorded_run *r, drove_recorded_mark *mark)
     return true;
 }
 
-/* The worker's next block of this stretch. */
-static drove_status next_block(drove_recorded_run *r, unsigned worker, bool *is_there)
-{
-    unpacker *u = &r->worker[worker];
-    leave_block(u);
-    while (u->next < r->end && r->block[u->next].kind != DROVE_BLOCK_STEPS + worker) u->next++;
-    *is_there = u->next < r->end;
-    if (!*is_there) return DROVE_OK;
-    const block *b = &r->block[u->next++];
-    DROVE_TRY(read_block(r, b, &u->bytes));
-    u->size = b->size;
-    u->n_left = b->n_steps;
-    u->offset = b->offset;
-    return DROVE_OK;
-}
-
 drove_status drove__recorded_next(drove_recorded_run *r, unsigned worker, drove_recorded *out,
                                   bool *is_there)
 {
@@ -332,8 +316,16 @@ drove_status drove__recorded_next(drove_recorded_run *r, unsigned worker, drove_
     *is_there = true;
     while (u->n_left == 0) {
         if (u->at < u->size) return fail_damaged(r, u->offset, "no bytes behind the last step");
-        DROVE_TRY(next_block(r, worker, is_there));
+        /* The worker's next block of this stretch. */
+        leave_block(u);
+        while (u->next < r->end && r->block[u->next].kind != DROVE_BLOCK_STEPS + worker) u->next++;
+        *is_there = u->next < r->end;
         if (!*is_there) return DROVE_OK;
+        const block *b = &r->block[u->next++];
+        DROVE_TRY(read_block(r, b, &u->bytes));
+        u->size = b->size;
+        u->n_left = b->n_steps;
+        u->offset = b->offset;
     }
     size_t n = drove__step_unpack(u->bytes + u->at, u->size - u->at, &u->before, out);
     if (n == 0) return fail_damaged(r, u->offset, "steps");

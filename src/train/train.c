@@ -41,17 +41,6 @@ struct drove_result {
 
 /* ---- result ---- */
 
-static drove_status print_to_memory(const drove_facts *facts, char **out)
-{
-    size_t size;
-    FILE *stream = open_memstream(out, &size);
-    if (stream == NULL) return drove__fail_nomem("the summary", 1);
-    drove_status status = drove__report_print(facts, stream);
-    const bool is_cut = ferror(stream) != 0;
-    if (fclose(stream) == 0 && !is_cut) return status;
-    return drove__fail_nomem("the summary", size);
-}
-
 /* From the facts; also writes the summary and the time line. */
 static drove_status make_result(const drove_config *config, const drove_output *output,
                                 const drove_facts *facts, drove_result **out)
@@ -63,7 +52,13 @@ static drove_status make_result(const drove_config *config, const drove_output *
     result->final = facts->now.progress;
     *out = result;
     DROVE_TRY(drove__report_json(facts, &result->json));
-    DROVE_TRY(print_to_memory(facts, &result->text));
+    size_t size;
+    FILE *stream = open_memstream(&result->text, &size);
+    if (stream == NULL) return drove__fail_nomem("the summary", 1);
+    drove_status status = drove__report_print(facts, stream);
+    const bool is_cut = ferror(stream) != 0;
+    if (fclose(stream) != 0 || is_cut) return drove__fail_nomem("the summary", size);
+    DROVE_TRY(status);
     DROVE_TRY(drove__output_summary(config, output, result->json));
     return drove__output_timeline(config, facts);
 }

@@ -157,36 +157,32 @@ static void *thread_main(void *argument)
 
 /* ---- all of them ---- */
 
-static unsigned count_threads(const drove_infer *what, size_t n_chunks)
-{
-    const drove_pass_options pass = {.model = what->model,
-                                     .kernels = what->kernels,
-                                     .rows = what->usual_rows,
-                                     .max_rows = what->chunk_rows};
-    size_t n_bytes;
-    if (drove__pass_bytes(&pass, &n_bytes) != DROVE_OK || n_bytes == SIZE_MAX) return 1;
-    size_t n = MOST_BYTES / (n_bytes + 1) + 1;
-    if (n > what->n_threads) n = what->n_threads;
-    if (n > n_chunks) n = n_chunks;
-    return n > 0 ? (unsigned)n : 1;
-}
-
 drove_status drove__infer_run(const drove_infer *what)
 {
     inference c = {.what = what, .status = DROVE_OK};
     c.n_chunks = (what->data->n_rows + what->chunk_rows - 1) / what->chunk_rows;
-    const unsigned n = count_threads(what, c.n_chunks);
+    /* As many threads as there is memory for, and chunks. */
+    const drove_pass_options pass = {.model = what->model,
+                                     .kernels = what->kernels,
+                                     .rows = what->usual_rows,
+                                     .max_rows = what->chunk_rows};
+    size_t n_bytes, n = 1;
+    if (drove__pass_bytes(&pass, &n_bytes) == DROVE_OK && n_bytes != SIZE_MAX)
+        n = MOST_BYTES / (n_bytes + 1) + 1;
+    if (n > what->n_threads) n = what->n_threads;
+    if (n > c.n_chunks) n = c.n_chunks;
+    if (n == 0) n = 1;
     pthread_t *thread = calloc(n, sizeof *thread);
     if (thread == NULL) return drove__fail_nomem("threads", n * sizeof *thread);
     (void)pthread_mutex_init(&c.lock, NULL); /* neither can fail with these arguments */
     (void)pthread_cond_init(&c.taken, NULL);
-    unsigned n_started = 0; /* fewer than n where the system has no more */
+    size_t n_started = 0; /* fewer than n where the system has no more */
     int error = 0;
     while (n_started < n && error == 0) {
         error = pthread_create(&thread[n_started], NULL, thread_main, &c);
         if (error == 0) n_started++;
     }
-    for (unsigned i = 0; i < n_started; i++) pthread_join(thread[i], NULL);
+    for (size_t i = 0; i < n_started; i++) pthread_join(thread[i], NULL);
     free(thread);
     (void)pthread_cond_destroy(&c.taken);
     (void)pthread_mutex_destroy(&c.lock);
