@@ -121,7 +121,6 @@ static const explore_survivor survivors[] = {
     {"take_part: no release", "an exchange passes the release of open_assignment on"},
     {"open_assignment: no acquire", AGAIN},
     {"report: no release", AGAIN},
-    {"accepts: no lock", "only a silent device could publish behind it"},
     {NULL, NULL},
 };
 

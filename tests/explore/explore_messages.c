@@ -168,7 +168,6 @@ static const explore_survivor survivors[] = {
     {"drove__messages_stopped: no acquire", "the text is copied by src/base, which is not watched"},
     {"stop_all: no release", "the text is copied by src/base, which is not watched"},
     {"drove__request_advance: no release", "finish takes the lock behind it"},
-    {"finish_alone: no release", "finish takes the lock behind it"},
     {"finish_local: no release", "finish takes the lock behind it"},
     {"test: no acquire", "finish takes the lock behind it"},
     {"begin: no acquire", "halt_wished passes nothing on"},

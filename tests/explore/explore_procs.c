@@ -253,7 +253,7 @@ static const explore_survivor survivors[] = {
     {"go: not atomic", "the parent alone adds to it"},
     {"break_off: no acquire", "a count for a message"},
     {"break_off: no release", "the number alone is passed on"},
-    {"say_lost: no acquire", "a count for a message"},
+    {"lose: no acquire", "a count for a message"},
     {NULL, NULL},
 };
 

@@ -165,6 +165,27 @@ static bool is_found(const explore_scenario *scenario, uintptr_t where, kind k)
     return !is_missed;
 }
 
+/* False: a mistake that is listed can be planted nowhere. */
+static bool are_there(const explore_survivor *s)
+{
+    unsigned n_gone = 0;
+    for (; s != NULL && s->mistake != NULL; s++) {
+        bool is_there = s->mistake[0] == '*' || strchr(s->mistake, ':') == NULL;
+        for (unsigned i = 0; i < explore__e.n_sites && !is_there; i++) {
+            char place[160], text[200];
+            explore__site_text(explore__e.site[i].address, place, sizeof place);
+            for (kind k = 0; k < N_KINDS && !is_there; k++) {
+                mistake_text(place, k, text, sizeof text);
+                is_there = explore__e.site[i].has[k] && strcmp(text, s->mistake) == 0;
+            }
+        }
+        if (is_there) continue;
+        printf("  %s: listed, but no place has it\n", s->mistake);
+        n_gone++;
+    }
+    return n_gone == 0;
+}
+
 /* All mistakes at all places; false: one was not found. */
 static bool plant_mistakes(const explore_scenario *scenario, const explore_survivor *survivors)
 {
@@ -254,6 +275,7 @@ int explore_main(int argc, char **argv, const explore_scenario *scenario,
         if (is_named ? strcmp(what, s->name) == 0 : !is_left_out)
             is_good &= s->must_find != NULL ? finds_it(s) : runs_well(s);
     }
-    if (is_good && (argc < 2 || is_all)) is_good = plant_mistakes(scenario, survivors);
+    if (is_good && (argc < 2 || is_all))
+        is_good = are_there(survivors) && plant_mistakes(scenario, survivors);
     return is_good ? 0 : 1;
 }

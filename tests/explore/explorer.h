@@ -41,7 +41,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A mistake that makes no difference. */
+/* A mistake that makes no difference.  It is an error if no place has it any more. */
 typedef struct explore_survivor {
     const char *mistake; /* "FUNCTION: KIND", "*: KIND", or a file to leave out */
     const char *reason;
