@@ -4,28 +4,17 @@
  * C is cut into panels PANEL registers wide and tiles of a few rows, whose sums stay in registers
  * while k runs.  Elements of op(A) are broadcast; rows of op(B) stream from the second-level cache
  * in place.  op(B) is copied only if it is transposed, or if its rows are so far apart that they
- * share a few cache sets.  A few rows times a transposed B are sums along k instead (dots).
+ * share a few cache sets.  Rows of op(A) are taken in blocks that the second-level cache holds.  Of
+ * a transposed A a tile reads a few columns, a cache line of every row: where the rows are far
+ * apart, k is cut into short blocks, and the next block's rows are fetched ahead.  A few rows times
+ * a transposed B are sums along k instead (dots).
  *
  * The order of the sums depends on the shape alone, so neither the calling thread nor the alignment
  * changes a bit.  A, B and C may be shared with running threads: all accesses are inline assembly;
  * each element of C is stored once per block of k.
  *
- * Why not always the library: one core of a Zen 5, GFLOP/s of oneDNN 2.6.3 / of this file for the
- * products of an MLP 784-128-128-128-10 (bench/micro/kernels.c prints both; this core's peak is
- * about 262):
- *
- *   batch                            4          8         16         64        512
- *   forward  784-128           212 / 253  240 / 254  252 / 257  252 / 256  252 / 256
- *   forward  128-128           158 / 240  198 / 241  222 / 246  247 / 254  254 / 254
- *   forward  128-10             28 /  69   50 / 112   72 / 129  109 / 135  126 / 137
- *   data     10-128             32 /  58   34 /  88   89 / 129  161 / 196  208 / 222
- *   data     128-128           121 / 166  163 / 166  166 / 176  216 / 231  240 / 252
- *   weights  128-10             34 /  58   52 /  78   70 / 101  107 / 130  120 / 137
- *   weights  128-128           148 / 169  185 / 209  211 / 231  248 / 254  257 / 256
- *   weights  784-128           187 / 180  215 / 217  231 / 235  252 / 255  253 / 254
- *
- * For shapes beyond is_small the library's cache blocking is better (n 1000, k 3072: twice as
- * fast).
+ * docs/results/limits.md compares it with oneDNN by product: it is at least about as fast for the
+ * shapes of is_small, for larger ones the library's blocking is better.
  */
 #ifndef DROVEK_LANES_GEMM_H
 #define DROVEK_LANES_GEMM_H
@@ -35,13 +24,20 @@
 #include "kernel/lanes/panel.h"
 
 enum {
-    PACK_K = 128,    /* rows of a packed panel: 32 KiB of stack at most       */
-    FAR = 512,       /* elements between rows of B from which they are packed, */
-    MANY_ROWS = 128, /* for this many rows of op(A)                            */
-    MAX_K = 1024,    /* rows of a panel that is not packed                     */
-    FEW_ROWS = 8,    /* of op(A), up to which a transposed B is not packed,   */
-    LONG = 4 * LANES /* if k is at least this                                 */
+    PACK_K = LANES == 16 ? 256 : 400, /* rows of a packed panel: 64 KiB of stack at most          */
+    FAR = 8 * PANEL * LANES,          /* elements between rows of B from which they are packed,   */
+    MANY_ROWS = 256,                  /* for this many rows of op(A)                              */
+    MAX_K = 1024,                     /* rows of a panel that is not packed                       */
+    FAR_A = 512,                      /* elements between rows of a transposed A, from which ...  */
+    FAR_K = LANES == 16 ? 256 : 64,   /* ... a tile reads no more rows of it, and ...             */
+    NEAR_K = 256,                     /* ... below which no more than these                       */
+    BLOCK_A = 1 << 16,                /* elements of A, half of a second-level cache of 512 KiB,  */
+                                      /* that all panels take before the next                     */
+    FEW_ROWS = 8,                     /* of op(A), up to which a transposed B is not packed,      */
+    LONG = 4 * LANES                  /* if k is at least this                                    */
 };
+
+_Static_assert((int)FAR_K >= (int)DROVEK_STEP_K, "a step of that many examples has one block");
 
 /* ---- tiles ---- */
 
@@ -58,7 +54,7 @@ INLINE void tile(const panel *t, size_t i, size_t rows, size_t n_vec)
     for (size_t s = 0; s < rows * n_vec; s++) sum[s] = vec_set(0.0f);
     memory_written();
     for (size_t s = 0;;) {
-        for (size_t p = 0; p < t->k; p++, b += t->b_step) {
+        for (size_t p = t->k; p > 0; p--, b += t->b_step) {
             UNROLL
             for (size_t v = 0; v + 1 < n_vec; v++) part[v] = racy_load(b + v * LANES, LANES);
             part[n_vec - 1] = is_full ? racy_load(b + (n_vec - 1) * LANES, LANES)
@@ -197,7 +193,15 @@ static void multiply_dots(const dots *t, size_t m)
 /* Shapes for which this file is at least as fast as the library, for any m. */
 INLINE bool is_small(bool trans_a, size_t n, size_t k)
 {
-    return n <= 512 && k <= (trans_a ? 512 : 1024);
+    return n <= 512 && k <= (!trans_a ? 1024 : LANES == 16 ? 512 : 4096);
+}
+
+/* Rows of op(B) in a block: as even as can be, so that C is read and written few times. */
+INLINE size_t block_of(size_t k, bool is_packed, bool trans_a, size_t lda)
+{
+    const size_t most = trans_a ? (lda >= FAR_A ? FAR_K : NEAR_K) : is_packed ? PACK_K : MAX_K;
+    const size_t n_blocks = (k + most - 1) / most;
+    return n_blocks > 1 ? (k + n_blocks - 1) / n_blocks : k;
 }
 
 static void gemm_f32(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, float alpha,
@@ -211,31 +215,43 @@ static void gemm_f32(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, f
     }
     /* 8 rows on three registers across are faster than 6 + 2 rows on four */
     const size_t width = (m == 8 && PANEL == 4 ? 3 : PANEL) * LANES;
+    const bool   is_packed = trans_b || (ldb >= FAR && m >= MANY_ROWS);
+    const size_t block_k = block_of(k, is_packed, trans_a, lda);
+    const size_t n_rows = block_k > 0 && BLOCK_A / block_k > 12 ? BLOCK_A / block_k / 12 * 12 : 12;
+    const size_t n_ahead = block_k * width / (n + width) + 1; /* so all panels fetch a block */
     packed_panel packed;
-    bool         is_packed = trans_b || (ldb >= FAR && m >= MANY_ROWS);
-    size_t       k0 = 0, block_k = is_packed ? PACK_K : MAX_K;
+    size_t       k0 = 0;
     do {
-        panel t = {.m = m,
-                   .k = k - k0 < block_k ? k - k0 : block_k,
-                   .alpha = alpha,
-                   .beta = k0 == 0 ? beta : 1.0f,
-                   .a = trans_a ? a + k0 * lda : a + k0,
-                   .row_step = trans_a ? 1 : lda,
-                   .k_step = trans_a ? lda : 1,
-                   .b_step = is_packed ? PANEL * LANES : ldb,
-                   .c_step = ldc,
-                   .n_segments = 1};
-        for (size_t j = 0; j < n; j += width) {
-            size_t n_j = n - j < width ? n - j : width;
-            size_t n_vec = (n_j + LANES - 1) / LANES;
-            t.last = n_j - (n_vec - 1) * LANES;
-            t.c = c + j;
-            t.b = is_packed ? packed[0] : b + k0 * ldb + j;
-            if (trans_b) pack_transposed(packed, b + j * ldb + k0, ldb, n_j, t.k);
-            else if (is_packed) pack_straight(packed, b + k0 * ldb + j, ldb, n_j, t.k);
-            run_panel(&t, n_vec);
+        for (size_t i = 0; i < m; i += n_rows) {
+            panel t = {.m = m - i < n_rows ? m - i : n_rows,
+                       .k = k - k0 < block_k ? k - k0 : block_k,
+                       .alpha = alpha,
+                       .beta = k0 == 0 ? beta : 1.0f,
+                       .a = trans_a ? a + k0 * lda + i : a + i * lda + k0,
+                       .row_step = trans_a ? 1 : lda,
+                       .k_step = trans_a ? lda : 1,
+                       .b_step = is_packed ? PANEL * LANES : ldb,
+                       .c_step = ldc,
+                       .n_segments = 1};
+            for (size_t j = 0; j < n; j += width) {
+                size_t n_j = n - j < width ? n - j : width;
+                size_t n_vec = (n_j + LANES - 1) / LANES;
+                t.last = n_j - (n_vec - 1) * LANES;
+                t.c = c + i * ldc + j;
+                t.b = is_packed ? packed[0] : b + k0 * ldb + j;
+                if (trans_b) pack_transposed(packed, b + j * ldb + k0, ldb, n_j, t.k);
+                else if (is_packed) pack_straight(packed, b + k0 * ldb + j, ldb, n_j, t.k);
+                const size_t next = k0 + block_k + j / width * n_ahead;
+                t.n_ahead = 0;
+                if (FAR_K < NEAR_K && trans_a && lda >= FAR_A &&
+                    next < k) { /* sixteen lanes do not gain */
+                    t.ahead = a + next * lda + i;
+                    t.n_ahead = k - next < n_ahead ? k - next : n_ahead;
+                }
+                run_panel(&t, n_vec);
+            }
         }
-        k0 += t.k;
+        k0 += block_k;
     } while (k0 < k);
 }
 

@@ -9,6 +9,7 @@
 enum {
     PANEL = N_REGISTERS == 32 ? 4 : 2,    /* registers across: 64 columns, or 16      */
     N_SUMS = PANEL * 6,                   /* registers of a tile's sums, of 32 or 16 */
+    LEAST_SUMS = 8,                       /* two units, four cycles                  */
     MAX_ROWS = N_REGISTERS == 32 ? 16 : 8 /* of a tile one register wide */
 };
 
@@ -25,6 +26,8 @@ typedef struct panel {
     size_t       last;           /* lanes used in the last register        */
     size_t       n_segments;     /* passes over k; each pass starts ...     */
     ptrdiff_t    a_jump, b_jump; /* ... this far beyond the end of the last    */
+    const float *ahead;          /* A that a later panel needs, n_ahead rows k_step apart: each */
+    size_t       n_ahead;        /* tile fetches what lies in line with its own                 */
 } panel;
 
 /* Where op(A) of the rows i to i + rows begins: row r is at a[r / 4] + step[r % 4].  rows is a
@@ -40,20 +43,30 @@ INLINE void tile_rows(const panel *t, size_t i, size_t rows, const float *a[4], 
 
 /* C[rows][n_vec registers] = alpha sum + beta C, rounded as sgd_f32 rounds a sum that it is given
  * (kernel.h: DROVEK_STEP_K). */
-INLINE void finish_tile(const panel *t, float *c, const vec *sum, size_t rows, size_t n_vec)
+INLINE void finish_tile(const panel *t, float *c, vec *sum, size_t rows, size_t n_vec)
 {
-    vec alpha = vec_set(t->alpha), beta = vec_set(t->beta);
-    UNROLL
-    for (size_t r = 0; r < rows; r++) {
+    const vec  alpha = vec_set(t->alpha), beta = vec_set(t->beta);
+    const bool is_full = t->last == LANES;
+    if (t->beta != 0.0f) {
         UNROLL
-        for (size_t v = 0; v < n_vec; v++) {
-            float *at = c + r * t->c_step + v * LANES;
-            size_t count = block_count(v, n_vec, t->last);
-            vec    out = sum[r * n_vec + v];
-            if (t->beta == 0.0f) out = vec_mul(alpha, out);
-            else out = vec_fma(alpha, out, vec_mul(beta, racy_load(at, count)));
-            racy_store(at, out, count);
+        for (size_t s = 0; s < rows * n_vec; s++) {
+            const float *at = c + s / n_vec * t->c_step + s % n_vec * LANES;
+            size_t       count = is_full ? LANES : block_count(s % n_vec, n_vec, t->last);
+            sum[s] = vec_fma(alpha, sum[s], vec_mul(beta, racy_load(at, count)));
         }
+    } else if (t->alpha != 1.0f) {
+        UNROLL
+        for (size_t s = 0; s < rows * n_vec; s++) sum[s] = vec_mul(alpha, sum[s]);
+    }
+    if (is_full) {
+        UNROLL
+        for (size_t s = 0; s < rows * n_vec; s++)
+            racy_store(c + s / n_vec * t->c_step + s % n_vec * LANES, sum[s], LANES);
+    } else {
+        UNROLL
+        for (size_t s = 0; s < rows * n_vec; s++)
+            racy_store(c + s / n_vec * t->c_step + s % n_vec * LANES, sum[s],
+                       block_count(s % n_vec, n_vec, t->last));
     }
 }
 
@@ -83,11 +96,33 @@ INLINE void tiles(const panel *t, size_t i, size_t rows, size_t n_vec, tile_fn *
     if (i < t->m) tile(t, i, 1, n_vec);
 }
 
+/* The rows of a panel of PANEL registers, N_SUMS / PANEL = 6 at a time.  The last seven to ten are
+ * two tiles of about half as many where the last tile had too few sums to keep the units busy. */
+INLINE void wide_tiles(const panel *t, tile_fn *tile)
+{
+    enum { MOST = 6, LEAST = LEAST_SUMS / PANEL };
+    for (size_t i = 0; i < t->m;) {
+        const size_t left = t->m - i;
+        const size_t rows = left <= MOST ? left : left >= MOST + LEAST ? MOST : (left + 1) / 2;
+        for (size_t q = 0; q < t->n_ahead; q++)
+            __builtin_prefetch(t->ahead + q * t->k_step + i, 0, 2);
+        switch (rows) {
+        case 6: tile(t, i, 6, PANEL); break;
+        case 5: tile(t, i, 5, PANEL); break;
+        case 4: tile(t, i, 4, PANEL); break;
+        case 3: tile(t, i, 3, PANEL); break;
+        case 2: tile(t, i, 2, PANEL); break;
+        default: tile(t, i, 1, PANEL); break;
+        }
+        i += rows;
+    }
+}
+
 /* n_vec <= PANEL, which is 4 or 2. */
 INLINE void run_tiles(const panel *t, size_t n_vec, tile_fn *tile)
 {
     if (n_vec == PANEL) {
-        tiles(t, 0, N_SUMS / PANEL, PANEL, tile);
+        wide_tiles(t, tile);
     } else if (n_vec == 1) {
         size_t i = 0;
         /* 16 rows of A 1024 apart do not fit the cache */
