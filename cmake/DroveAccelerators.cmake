@@ -43,7 +43,8 @@ endfunction()
 
 # The header of all kernels' texts, made when one of them changes.
 function(drove_embed_kernels target)
-  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/engine/accel/kernels/*.h)
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/engine/accel/kernels/*.h
+    ${CMAKE_CURRENT_SOURCE_DIR}/kernel/curves.h)
   set(header ${CMAKE_CURRENT_BINARY_DIR}/generated/engine/accel/kernels.h)
   if(NOT TARGET drove_kernel_texts)
     add_custom_command(OUTPUT ${header}

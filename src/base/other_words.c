@@ -457,8 +457,12 @@ static const row schedules[] = {
 
 static const row activations[] = {
     {"logistic sigm", "write sigmoid", NULL},
-    {"gelu elu selu celu silu swish mish leakyrelu prelu relu6 hardswish hardsigmoid "
-     "softplus softsign glu swiglu maxout rrelu",
+    {"leakyrelu lrelu", "write leaky_relu", NULL},
+    {"swish", "write silu", NULL},
+    {"hardswish", "write hard_swish", NULL},
+    {"hardsigmoid", "write hard_sigmoid", NULL},
+    {"celu", "write elu", NULL},
+    {"prelu softsign glu swiglu maxout rrelu",
      "drove has none of that name (drove list activations)", NULL},
     {"identity linear none",
      "drove has none of that name: --model linear and logistic have no hidden layers", NULL},

@@ -232,6 +232,14 @@ static value add_sum(const network *n, const drove_layer *l)
                    .is_image = is_image};
 }
 
+static value add_product(const network *n, const drove_layer *l)
+{
+    const char *input[DROVE_LAYER_MOST_BOTTOMS];
+    bool is_image = list_inputs(n, l, input);
+    return (value){.name = drove__onnx_node(n->g, "Mul", input[0], input[1], NULL),
+                   .is_image = is_image};
+}
+
 /* The vector is [h][w][c], also that of the input. */
 static value add_flatten(const network *n, const drove_layer *l)
 {
@@ -309,14 +317,6 @@ static value add_clip(const network *n, const drove_layer *l)
     return y;
 }
 
-static value add_leaky_relu(const network *n, const drove_layer *l)
-{
-    value y = n->blob[l->bottom[0]];
-    y.name = drove__onnx_node(n->g, "LeakyRelu", y.name, NULL, NULL);
-    drove__onnx_set_float(n->g, "alpha", l->opt.slope);
-    return y;
-}
-
 static value add_nothing(const network *n, const drove_layer *l)
 {
     return n->blob[l->bottom[0]];
@@ -335,6 +335,7 @@ static const struct {
     {&drove__layer_batch_norm, add_batch_norm},
     {&drove__layer_concat, add_concat},
     {&drove__layer_sum, add_sum},
+    {&drove__layer_product, add_product},
     {&drove__layer_flatten, add_flatten},
     {&drove__layer_activation, add_nothing}, /* that of any layer, below */
     {&drove__layer_softmax, add_softmax},
@@ -342,17 +343,73 @@ static const struct {
     {&drove__layer_scale, add_scale},
     {&drove__layer_normalize, add_normalize},
     {&drove__layer_clip, add_clip},
-    {&drove__layer_leaky_relu, add_leaky_relu},
 };
+
+static const char *times(drove_onnx *g, const char *x, float factor)
+{
+    return drove__onnx_node(g, "Mul", x, drove__onnx_float(g, factor), NULL);
+}
+
+static const char *plus(drove_onnx *g, const char *x, float number)
+{
+    return drove__onnx_node(g, "Add", x, drove__onnx_float(g, number), NULL);
+}
+
+/* x f, f an operator of x. */
+static const char *times_x(drove_onnx *g, const char *x, const char *f)
+{
+    return drove__onnx_node(g, "Mul", x, f, NULL);
+}
+
+/* Curves that the operators of this set have no name for. */
+static const char *add_curve(drove_onnx *g, const drove_layer *l, const char *x)
+{
+    const char *inner;
+    switch (l->act) {
+    case DROVEK_CURVE_relu6:
+        return drove__onnx_node(g, "Clip", x, drove__onnx_float(g, 0.0f),
+                                drove__onnx_float(g, 6.0f));
+    case DROVEK_CURVE_silu: /* x sigmoid(slope x) */
+        inner = l->opt.slope == 1.0f ? x : times(g, x, l->opt.slope);
+        return times_x(g, x, drove__onnx_node(g, "Sigmoid", inner, NULL, NULL));
+    case DROVEK_CURVE_gelu: /* x (0.5 + 0.5 erf(x / sqrt(2))) */
+        inner = drove__onnx_node(g, "Erf", times(g, x, 0.70710678f), NULL, NULL);
+        return times_x(g, x, plus(g, times(g, inner, 0.5f), 0.5f));
+    case DROVEK_CURVE_gelu_tanh: /* x sigmoid(1.5957... (x + 0.044715 x^3)) */
+        inner = plus(g, times(g, drove__onnx_node(g, "Mul", x, x, NULL), 0.044715f), 1.0f);
+        inner = times(g, times_x(g, x, inner), 1.59576912f);
+        return times_x(g, x, drove__onnx_node(g, "Sigmoid", inner, NULL, NULL));
+    case DROVEK_CURVE_hard_swish: /* x min(max(x / 6 + 0.5, 0), 1) */
+        inner = drove__onnx_node(g, "HardSigmoid", x, NULL, NULL);
+        drove__onnx_set_float(g, "alpha", 1.0f / 6);
+        drove__onnx_set_float(g, "beta", 0.5f);
+        return times_x(g, x, inner);
+    case DROVEK_CURVE_mish: /* x tanh(log(1 + exp(x))) */
+        inner = drove__onnx_node(g, "Softplus", x, NULL, NULL);
+        return times_x(g, x, drove__onnx_node(g, "Tanh", inner, NULL, NULL));
+    case DROVEK_CURVE_softplus: /* log(1 + exp(slope x)) / slope */
+        if (l->opt.slope == 1.0f) return drove__onnx_node(g, "Softplus", x, NULL, NULL);
+        inner = drove__onnx_node(g, "Softplus", times(g, x, l->opt.slope), NULL, NULL);
+        return times(g, inner, 1.0f / l->opt.slope);
+    default: return NULL;
+    }
+}
+
+static const char *add_act(drove_onnx *g, const drove_layer *l, const char *x)
+{
+    const drove_activation *a = drove__activation(l->act);
+    if (a == NULL) return x;
+    const char *curve = add_curve(g, l, x);
+    if (curve != NULL) return curve;
+    curve = drove__onnx_node(g, a->onnx, x, NULL, NULL);
+    if (a->slope.attribute != NULL) drove__onnx_set_float(g, a->slope.attribute, l->opt.slope);
+    if (a->level.attribute != NULL) drove__onnx_set_float(g, a->level.attribute, l->opt.level);
+    return curve;
+}
 
 static drove_status add_layer(const network *n, size_t at)
 {
-    static const char *const activation[] = {[DROVEK_LINEAR] = NULL,
-                                             [DROVEK_RELU] = "Relu",
-                                             [DROVEK_SIGMOID] = "Sigmoid",
-                                             [DROVEK_TANH] = "Tanh"};
     const drove_layer *l = &n->model->layer[at];
-    const char *act = activation[l->act];
     value *y = &n->blob[at + 1];
     n->g->scope = l->name;
     for (size_t k = 0; k < DROVE_COUNT(kinds); k++) {
@@ -361,7 +418,7 @@ static drove_status add_layer(const network *n, size_t at)
     if (y->name == NULL)
         return drove__fail(DROVE_E_UNSUPPORTED, "layer %s: ONNX files of drove have no %s layers",
                            l->name, l->ops->name);
-    if (act != NULL) y->name = drove__onnx_node(n->g, act, y->name, NULL, NULL);
+    y->name = add_act(n->g, l, y->name);
     return DROVE_OK;
 }
 

@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "kernel/bf16.h"
 #include "kernel/codes.h"
+#include "kernel/curves.h"
 #include "kernel/image.h"
 #include "kernel/linear.h"
 #include "kernel/strips.h"
@@ -29,7 +30,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum drovek_act { DROVEK_LINEAR, DROVEK_RELU, DROVEK_SIGMOID, DROVEK_TANH } drovek_act;
+/* The first four are the ends of products, with slopes from y; the others, curves, have theirs from
+ * x and work by themselves (curve_f32). */
+typedef enum drovek_act {
+    DROVEK_LINEAR,
+    DROVEK_RELU,
+    DROVEK_SIGMOID,
+    DROVEK_TANH,
+#define X(name) DROVEK_CURVE_##name,
+    DROVE_CURVES(X)
+#undef X
+} drovek_act;
+
+static inline bool drovek_is_curve(drovek_act act)
+{
+    return act > DROVEK_TANH;
+}
 
 /* windows_f32: C[i][j] = (adds: +=) sum over s < n_segments and p < k of A[i][s][p] B[s][p][j], the
  * products of convolutions on images in place, whose windows are overlapping rows of a matrix.

@@ -15,13 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const drove_activation drove__activations[] = {
-    {"relu", "max(z, 0)", "Nair, Hinton, ICML 2010", DROVEK_RELU},
-    {"sigmoid", "1 / (1 + exp(-z))", "Rumelhart, Hinton, Williams, Nature 1986", DROVEK_SIGMOID},
-    {"tanh", "tanh(z)", "LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998", DROVEK_TANH},
-    {NULL, NULL, NULL, DROVEK_LINEAR},
-};
-
 /* The family's default; logistic regression of more than two classes has the softmax, of labels one
  * sigmoid each. */
 static const char *default_loss(const drove_model_ops *family, const drove_model_io *io)

@@ -56,7 +56,9 @@ drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, co
         graph->n_room = n_room;
     }
     drove_node *node = &graph->node[graph->n_nodes];
-    *node = (drove_node){.ops = ops, .n_bottoms = 1};
+    *node = (drove_node){.ops = ops,
+                         .n_bottoms = 1,
+                         .opt = {.slope = DROVE_ACT_OWN, .level = DROVE_ACT_OWN}};
     DROVE_TRY(copy_name(node->name, name));
     if (bottom == NULL) {
         bottom = graph->n_nodes > 0 ? drove__graph_top(node - 1) : drove__graph_input(graph);
@@ -64,6 +66,27 @@ drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, co
     DROVE_TRY(copy_name(node->bottom[0], bottom));
     graph->n_nodes++;
     *out = node;
+    return DROVE_OK;
+}
+
+drove_status drove__graph_split_curves(drove_graph *graph)
+{
+    const size_t n = graph->n_nodes;
+    for (size_t i = 0; i < n; i++) {
+        char name[DROVE_LAYER_NAME_SIZE + 8];
+        drove_node *act, *node = &graph->node[i];
+        if (!node->ops->takes_act || !drovek_is_curve(node->act)) continue;
+        snprintf(name, sizeof name, "%s.act", node->name);
+        DROVE_TRY(drove__graph_add(graph, &drove__layer_activation, name, NULL, &act));
+        node = &graph->node[i]; /* which may have moved */
+        act->act = node->act;
+        act->line = node->line;
+        memcpy(act->top, drove__graph_top(node), sizeof act->top);
+        snprintf(name, sizeof name, "%s.sum", node->name);
+        DROVE_TRY(copy_name(node->top, name));
+        memcpy(act->bottom[0], node->top, sizeof act->bottom[0]);
+        node->act = DROVEK_LINEAR;
+    }
     return DROVE_OK;
 }
 

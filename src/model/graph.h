@@ -52,6 +52,10 @@ static inline const char *drove__graph_top(const drove_node *node)
     return node->top[0] != '\0' ? node->top : node->name;
 }
 
+/* Makes each activation of a layer that is no end of a product a layer of its own behind it, called
+ * NAME.act.  Errors: DROVE_E_NOMEM, DROVE_E_ARG (a name that is too long). */
+drove_status drove__graph_split_curves(drove_graph *graph);
+
 /* The name of blob 0. */
 static inline const char *drove__graph_input(const drove_graph *graph)
 {

@@ -110,6 +110,9 @@ static drove_status make_layer(const drove_graph_plan *p, uint32_t n, const uint
     for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++) {
         if (*ones[i] == 0) *ones[i] = 1;
     }
+    const drove_activation *act = drove__activation(l->act);
+    if (o->slope == DROVE_ACT_OWN) o->slope = act != NULL ? act->slope.value : 0.0f;
+    if (o->level == DROVE_ACT_OWN) o->level = act != NULL ? act->level.value : 0.0f;
     if (o->w_lr == 1.0f) o->w_lr = 0.0f; /* so that a layer with the run's own step is recognised */
     if (o->b_lr == 1.0f) o->b_lr = 0.0f;
     bool has_coefficient = false;

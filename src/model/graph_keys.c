@@ -24,7 +24,7 @@ enum {
     SCALE = 1 << 10,
     NORMALIZE = 1 << 11,
     CLIP = 1 << 12,
-    LEAKY_RELU = 1 << 13,
+    ACTIVATION = 1 << 13,
     POOL = MAX_POOL | AVERAGE_POOL,
     WEIGHTED = DENSE | CONVOLUTION
 };
@@ -62,7 +62,8 @@ const drove_graph_key drove__graph_keys[] = {
     {"factors", DROVE_KEY_LIST, AT(factor), -FLT_MAX, FLT_MAX, SCALE},
     {"low", DROVE_KEY_REAL, AT(low), -FLT_MAX, FLT_MAX, CLIP},
     {"high", DROVE_KEY_REAL, AT(high), -FLT_MAX, FLT_MAX, CLIP},
-    {"slope", DROVE_KEY_REAL, AT(slope), -1e6, 1e6, LEAKY_RELU},
+    {"slope", DROVE_KEY_REAL, AT(slope), -1e6, 1e6, ACTIVATION},
+    {"level", DROVE_KEY_REAL, AT(level), -1e6, 1e6, ACTIVATION},
     {"power", DROVE_KEY_COUNT, AT(power), 1, 2, NORMALIZE},
     {NULL, DROVE_KEY_COUNT, 0, 0, 0, 0, 0},
 };
@@ -87,7 +88,9 @@ static const struct {
     {.ops = &drove__layer_reshape, .bit = RESHAPE, .defaults = {.height = 1, .width = 1}},
     {.ops = &drove__layer_scale, .bit = SCALE},
     {.ops = &drove__layer_clip, .bit = CLIP, .defaults = {.low = -FLT_MAX, .high = FLT_MAX}},
-    {.ops = &drove__layer_leaky_relu, .bit = LEAKY_RELU, .defaults.slope = 0.01f},
+    {.ops = &drove__layer_activation,
+     .bit = ACTIVATION,
+     .defaults = {.slope = DROVE_ACT_OWN, .level = DROVE_ACT_OWN}},
     {.ops = &drove__layer_normalize, .bit = NORMALIZE, .defaults.power = 2},
 };
 
@@ -169,10 +172,7 @@ drove_status drove__graph_find_act(const char *word, drovek_act *out)
 
 const char *drove__graph_act_name(drovek_act act)
 {
-    for (const drove_activation *a = drove__activations; a->name != NULL; a++) {
-        if (a->act == act) return a->name;
-    }
-    return "linear";
+    return act != DROVEK_LINEAR ? drove__activation(act)->name : "linear";
 }
 
 drove_status drove__graph_read_filler(const char *text, drove_filler *out)

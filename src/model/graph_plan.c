@@ -265,12 +265,12 @@ drove_status drove__graph_plan_make(const drove_graph *graph, drove_graph_plan *
         }
     }
 
-    /* Merges an activation into the layer before it if that layer takes one and has none, and
-     * nothing else reads its output. */
+    /* Merges an activation that is no curve into the layer before it if that layer takes one and
+     * has none, and nothing else reads its output. */
     for (size_t i = 0; i < out->n; i++) {
         uint32_t node = out->order[i], from = out->source[node].from[0];
         if (graph->node[node].ops != &drove__layer_activation || graph->node[node].n_bottoms != 1 ||
-            from == DROVE_GRAPH_INPUT)
+            from == DROVE_GRAPH_INPUT || drovek_is_curve(graph->node[node].act))
             continue;
         uint32_t root = out->into[from];
         if (!graph->node[root].ops->takes_act || out->act[root] != DROVEK_LINEAR ||

@@ -415,7 +415,7 @@ static drove_status read_document(const reader *r)
         else return unknown_key(r, &item, key, words, 4);
     }
     DROVE_TRY(drove__yaml_finish(r->yaml));
-    if (r->graph->n_nodes > 0) return DROVE_OK;
+    if (r->graph->n_nodes > 0) return drove__graph_split_curves(r->graph);
     return drove__fail(DROVE_E_DATA, "%s: expected layers, found none", r->file);
 }
 

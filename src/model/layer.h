@@ -101,14 +101,14 @@ struct drove_layer_ops {
     X(batch_norm)                                                                                  \
     X(concat)                                                                                      \
     X(sum)                                                                                         \
+    X(product)                                                                                     \
     X(flatten)                                                                                     \
     X(activation)                                                                                  \
     X(softmax)                                                                                     \
     X(reshape)                                                                                     \
     X(scale)                                                                                       \
     X(normalize)                                                                                   \
-    X(clip)                                                                                        \
-    X(leaky_relu)
+    X(clip)
 
 #define X(name) extern const drove_layer_ops drove__layer_##name;
 DROVE_LAYER_KINDS(X)

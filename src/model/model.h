@@ -24,6 +24,7 @@
 #include "kernel/kernel.h"
 #include "kernel/span.h"
 
+#include <float.h>
 #include <stdio.h>
 
 enum {
@@ -81,7 +82,7 @@ typedef struct drove_layer_options {
     size_t       height, width;  /* reshape, with n_out channels; n_out 0: all numbers, a vector */
     drove_floats offset, factor; /* scale: none, 1, one a channel, or one a number, [c][h][w] */
     float        low, high;      /* clip */
-    float        slope;          /* leaky_relu: of numbers below 0 */
+    float        slope, level;   /* activation: its numbers, or DROVE_ACT_OWN */
     size_t       power;          /* normalize: 1 or 2 */
 } drove_layer_options;
 
@@ -165,12 +166,24 @@ extern const drove_model_ops *const drove__models[]; /* NULL-terminated */
 /* The rule that a model's family was published with; "sgd" for all others. */
 const char *drove__model_default_rule(const char *spec);
 
+/* A number of an activation: what it is without one, and in ONNX, whose attribute it is there
+ * (NULL: ONNX has none). */
+typedef struct drove_act_number {
+    const char *attribute;
+    float       value, onnx_value;
+} drove_act_number;
+
 /* Activations that a network's hidden layers can have; `drove list activations` walks it. */
 typedef struct drove_activation {
-    const char *name, *help, *source;
-    drovek_act  act;
+    const char      *name, *help, *source;
+    drovek_act       act;
+    const char      *onnx; /* the operator that is it, and takes no more than its numbers; NULL */
+    drove_act_number slope, level; /* the options of these names; value 0: it has none */
 } drove_activation;
-extern const drove_activation drove__activations[]; /* ends with name NULL */
+extern const drove_activation drove__activations[];              /* ends with name NULL */
+const drove_activation       *drove__activation(drovek_act act); /* NULL: linear */
+/* As a layer's slope or level: that of its activation. */
+#define DROVE_ACT_OWN FLT_MAX
 
 /* The model where no other is named. */
 #define DROVE_MODEL_USUAL "mlp:128,128,128"

@@ -396,7 +396,7 @@ static bool suits_any_order(const drove_graph *g, const char *blob)
         is_read = true;
         if (node->ops == &drove__layer_dense && node->values.w != NULL) continue;
         if (node->ops != &drove__layer_activation && node->ops != &drove__layer_dropout &&
-            node->ops != &drove__layer_clip && node->ops != &drove__layer_leaky_relu)
+            node->ops != &drove__layer_clip)
             return false;
         if (!suits_any_order(g, drove__graph_top(node))) return false;
     }

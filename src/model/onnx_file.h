@@ -224,6 +224,5 @@ drove_status drove__onnx_read_scaler(drove_onnx_reader *r, const drove_onnx_node
 drove_status drove__onnx_read_normalizer(drove_onnx_reader *r, const drove_onnx_node *n);
 drove_status drove__onnx_read_lp(drove_onnx_reader *r, const drove_onnx_node *n);
 drove_status drove__onnx_read_clip(drove_onnx_reader *r, const drove_onnx_node *n);
-drove_status drove__onnx_read_leaky(drove_onnx_reader *r, const drove_onnx_node *n);
 
 #endif

@@ -232,27 +232,46 @@ static drove_status read_mean(drove_onnx_reader *r, const drove_onnx_node *n)
 
 /* ---- element-wise ---- */
 
-static drove_status read_act(drove_onnx_reader *r, const drove_onnx_node *n, drovek_act act)
+static drove_status add_act(drove_onnx_reader *r, const drove_onnx_node *n, drovek_act act,
+                            float slope, float level)
 {
     drove_node *node;
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_activation, NULL, &node));
     node->act = act;
+    node->opt.slope = slope;
+    node->opt.level = level;
     return DROVE_OK;
 }
 
-static drove_status read_relu(drove_onnx_reader *r, const drove_onnx_node *n)
+static drove_status read_number(const drove_onnx_reader *r, const drove_onnx_node *n,
+                                const drove_act_number *number, float *out)
 {
-    return read_act(r, n, DROVEK_RELU);
+    *out = number->onnx_value;
+    if (number->attribute == NULL) return DROVE_OK;
+    DROVE_TRY(drove__onnx_real(r, n, number->attribute, out));
+    if (fabsf(*out) <= 1e6f) return DROVE_OK;
+    return drove__onnx_fail(r, n, "%s: expected -1e6 to 1e6, found %g", number->attribute,
+                            (double)*out);
 }
 
-static drove_status read_sigmoid(drove_onnx_reader *r, const drove_onnx_node *n)
+/* The operator is a row of the table of activations. */
+static drove_status read_act(drove_onnx_reader *r, const drove_onnx_node *n)
 {
-    return read_act(r, n, DROVEK_SIGMOID);
+    float slope, level;
+    const drove_activation *a = drove__activations;
+    while (a->onnx == NULL || strcmp(a->onnx, n->node->op_type) != 0) a++;
+    DROVE_TRY(read_number(r, n, &a->slope, &slope));
+    DROVE_TRY(read_number(r, n, &a->level, &level));
+    return add_act(r, n, a->act, slope, level);
 }
 
-static drove_status read_tanh(drove_onnx_reader *r, const drove_onnx_node *n)
+static drove_status read_gelu(drove_onnx_reader *r, const drove_onnx_node *n)
 {
-    return read_act(r, n, DROVEK_TANH);
+    char how[32] = "none";
+    DROVE_TRY(drove__onnx_text(r, n, "approximate", how));
+    if (strcmp(how, "none") != 0 && strcmp(how, "tanh") != 0)
+        return drove__onnx_fail(r, n, "approximate: expected none or tanh, found %s", how);
+    return add_act(r, n, how[0] == 'n' ? DROVEK_CURVE_gelu : DROVEK_CURVE_gelu_tanh, 0.0f, 0.0f);
 }
 
 static drove_status read_lrn(drove_onnx_reader *r, const drove_onnx_node *n)
@@ -546,11 +565,20 @@ const drove_onnx_op drove__onnx_ops[] = {
     {"GlobalMaxPool", "", "", read_global_max},
     {"GlobalAveragePool", "", "", read_global_mean},
     {"ReduceMean", "", "axes keepdims noop_with_empty_axes", read_mean},
-    {"Relu", "", "", read_relu},
-    {"LeakyRelu", "", "alpha", drove__onnx_read_leaky},
+    {"Relu", "", "", read_act},
+    {"LeakyRelu", "", "alpha", read_act},
+    {"Elu", "", "alpha", read_act},
+    {"Selu", "", "alpha gamma", read_act},
+    {"Gelu", "", "approximate", read_gelu},
+    {"Swish", "", "alpha", read_act},
+    {"Mish", "", "", read_act},
+    {"Softplus", "", "", read_act},
+    {"HardSwish", "", "", read_act},
+    {"HardSigmoid", "", "alpha beta", read_act},
+    {"Erf", "", "", read_act},
     {"Clip", "", "min max", drove__onnx_read_clip},
-    {"Sigmoid", "", "", read_sigmoid},
-    {"Tanh", "", "", read_tanh},
+    {"Sigmoid", "", "", read_act},
+    {"Tanh", "", "", read_act},
     {"LRN", "", "alpha beta bias size", read_lrn},
     {"LpNormalization", "", "axis p", drove__onnx_read_lp},
     {"Dropout", "", "ratio seed", read_dropout},

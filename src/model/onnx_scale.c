@@ -214,9 +214,37 @@ drove_status drove__onnx_read_sub(drove_onnx_reader *r, const drove_onnx_node *n
     return DROVE_OK;
 }
 
+static bool is_image(const drove_onnx_value *v)
+{
+    return v->rank == 4 && v->side[2] * v->side[3] != 1;
+}
+
+/* Two parts of the network: of one shape, or an image and a number for each of its channels. */
+static drove_status read_product(drove_onnx_reader *r, const drove_onnx_node *n)
+{
+    drove_onnx_value to;
+    drove_node *node;
+    const size_t whole = is_image(&n->input[1]) && !is_image(&n->input[0]) ? 1 : 0;
+    const drove_onnx_value *x = &n->input[whole], *factor = &n->input[1 - whole];
+    if (x->rank * factor->rank != 0 && x->rank != factor->rank) {
+        char first[128], other[128];
+        return drove__onnx_fail(r, n, "expected inputs of as many dimensions, found %s and %s",
+                                drove__onnx_shape_text(&n->input[0], first),
+                                drove__onnx_shape_text(&n->input[1], other));
+    }
+    DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_product, NULL, x, &to, &node));
+    memcpy(node->bottom[0], x->graph, sizeof node->bottom[0]);
+    memcpy(node->bottom[1], factor->graph, sizeof node->bottom[1]);
+    node->n_bottoms = 2;
+    return drove__onnx_alias(r, n, &to);
+}
+
 drove_status drove__onnx_read_mul(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     size_t constant;
+    if (n->n_inputs == 2 && n->input[0].kind == DROVE_ONNX_BLOB &&
+        n->input[1].kind == DROVE_ONNX_BLOB)
+        return read_product(r, n);
     DROVE_TRY(with_constant(r, n, &constant));
     return drove__onnx_scale(r, n, &n->input[1 - constant], &n->input[constant], '*');
 }
@@ -350,17 +378,5 @@ drove_status drove__onnx_read_clip(drove_onnx_reader *r, const drove_onnx_node *
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_clip, NULL, &node));
     node->opt.low = low;
     node->opt.high = high;
-    return DROVE_OK;
-}
-
-drove_status drove__onnx_read_leaky(drove_onnx_reader *r, const drove_onnx_node *n)
-{
-    float slope = 0.01f;
-    drove_node *node;
-    DROVE_TRY(drove__onnx_real(r, n, "alpha", &slope));
-    if (!(fabsf(slope) <= 1e6f))
-        return drove__onnx_fail(r, n, "alpha: expected -1e6 to 1e6, found %g", (double)slope);
-    DROVE_TRY(drove__onnx_add(r, n, &drove__layer_leaky_relu, NULL, &node));
-    node->opt.slope = slope;
     return DROVE_OK;
 }

@@ -11,33 +11,39 @@
 
 enum { MOST_UNITS = 1 << 24 }; /* of one layer */
 
+static drove_status add_layer(drove_model *model, const drove_layer_ops *ops, const char *prefix,
+                              size_t number, size_t n_out, drovek_act act)
+{
+    const size_t at = model->n_layers;
+    const drove_activation *row = drove__activation(act);
+    const drove_shape in = drove__blob_shape(model, (uint32_t)at);
+    drove_layer *l = &model->layer[at];
+    *l = (drove_layer){.ops = ops, .n_bottoms = 1, .bottom = {(uint32_t)at}, .act = act};
+    l->opt.n_out = n_out;
+    if (row != NULL) l->opt.slope = row->slope.value, l->opt.level = row->level.value;
+    snprintf(l->name, sizeof l->name, "%s%zu", prefix, number);
+    drove_status status = ops->shape(l, &in, 1, model->n_outputs);
+    if (status != DROVE_OK) return drove__fail_in(status, "model %s: %s", model->spec, l->name);
+    model->n_layers++;
+    return DROVE_OK;
+}
+
 /* n_hidden layers with activation act, then the linear output layer. */
 static drove_status stack_dense(drove_model *model, const size_t *hidden, size_t n_hidden,
                                 drovek_act act)
 {
-    model->layer = calloc(n_hidden + 1, sizeof *model->layer);
-    if (model->layer == NULL)
-        return drove__fail_nomem("layers", (n_hidden + 1) * sizeof *model->layer);
-    model->n_layers = n_hidden + 1;
-    model->is_chain = true;
-    drove_shape in = model->input;
-    for (size_t l = 0; l <= n_hidden; l++) {
-        bool is_output = l == n_hidden;
-        drove_layer *layer = &model->layer[l];
-        *layer = (drove_layer){
-            .ops = &drove__layer_dense,
-            .n_bottoms = 1,
-            .bottom = {(uint32_t)l},
-            .act = is_output ? DROVEK_LINEAR : act,
-            .opt = {.n_out = is_output ? 0 : hidden[l]},
-        };
-        snprintf(layer->name, sizeof layer->name, "layer%zu", l);
-        drove_status status = layer->ops->shape(layer, &in, 1, model->n_outputs);
-        if (status != DROVE_OK)
-            return drove__fail_in(status, "model %s: %s", model->spec, layer->name);
-        in = layer->out;
+    const bool is_curve = n_hidden > 0 && drovek_is_curve(act); /* then it is a layer of its own */
+    const size_t n_layers = n_hidden * (is_curve ? 2 : 1) + 1;
+    model->layer = calloc(n_layers, sizeof *model->layer);
+    if (model->layer == NULL) return drove__fail_nomem("layers", n_layers * sizeof *model->layer);
+    model->is_chain = !is_curve;
+    for (size_t l = 0; l < n_hidden; l++) {
+        DROVE_TRY(add_layer(model, &drove__layer_dense, "layer", l, hidden[l],
+                            is_curve ? DROVEK_LINEAR : act));
+        if (is_curve) DROVE_TRY(add_layer(model, &drove__layer_activation, "act", l, 0, act));
     }
-    model->head[model->n_heads++] = (drove_head){.layer = n_hidden, .weight = 1.0f};
+    DROVE_TRY(add_layer(model, &drove__layer_dense, "layer", n_hidden, 0, DROVEK_LINEAR));
+    model->head[model->n_heads++] = (drove_head){.layer = n_layers - 1, .weight = 1.0f};
     return DROVE_OK;
 }
 

@@ -32,6 +32,7 @@ void drove__zoo_begin(drove_net *net, const char *name, const drove_model_io *io
 
 drove_status drove__zoo_finish(drove_net *net, const drove_model_io *io, drove_model *model)
 {
+    if (net->status == DROVE_OK) keep(net, drove__graph_split_curves(&net->graph));
     drove_status status = net->status != DROVE_OK ? drove__fail(net->status, "%s", net->error)
                                                   : drove__graph_build(&net->graph, io, model);
     drove__graph_fini(&net->graph);

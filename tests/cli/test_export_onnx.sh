@@ -135,7 +135,7 @@ cat >fixed.yaml <<'END'
 layers:
   - {name: raised, type: scale, offsets: [0.25], factors: [2, -1, 0.5]}
   - {name: conv1, type: convolution, channels: 4, kernel: 3}
-  - {name: slope, type: leaky_relu, slope: 0.2}
+  - {name: slope, type: activation, activation: leaky_relu, slope: 0.2}
   - {name: turned, type: reshape, channels: 8, height: 7, width: 14}
   - {name: bounds, type: clip, low: -0.5, high: 0.75}
   - {name: conv2, type: convolution, channels: 3, kernel: 3, activation: tanh}

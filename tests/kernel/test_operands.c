@@ -185,6 +185,20 @@ static void run_act_back_f32(const drovek_table *t, size_t n)
             t->act_back_f32(float_operand(n), float_operand(n), float_operand(n), n, acts[a], adds);
 }
 
+static void run_curve_f32(const drovek_table *t, size_t n)
+{
+    for (drovek_act act = DROVEK_TANH + 1; act <= DROVEK_CURVE_erf; act++)
+        t->curve_f32(float_operand(n), float_operand(n), n, act, 1.0f, 0.5f);
+}
+
+static void run_curve_back_f32(const drovek_table *t, size_t n)
+{
+    for (drovek_act act = DROVEK_TANH + 1; act <= DROVEK_CURVE_erf; act++)
+        for (unsigned adds = 0; adds <= 1; adds++)
+            t->curve_back_f32(float_operand(n), float_operand(n), float_operand(n), n, act, 1.0f,
+                              0.5f, adds);
+}
+
 static void run_cos_f32(const drovek_table *t, size_t n)
 {
     t->cos_f32(float_operand(FEW * n), float_operand(n), FEW, n, 2.0f);

@@ -221,21 +221,78 @@ static drove_status concat_data(drove_engine *e, size_t l, unsigned i)
     return stretch(e, l, i, false);
 }
 
+/* ---- product ---- */
+
+/* Rows of channels, for n_images times `places` of them. */
+static drove_status product(drove_engine *e, unsigned which, const drove_accel_view at[3],
+                            const drove_layer *y, size_t n_rows, size_t each, bool adds)
+{
+    drove_accel_job job = {which, {at[0], at[1], at[2]}, {0}};
+    job.k.rows = (unsigned)n_rows;
+    job.k.cols = (unsigned)y->in.c;
+    job.k.each = (unsigned)each;
+    job.k.adds = adds;
+    return drove__accel_job(e, &job);
+}
+
+/* Places of an image that share a factor: 1 if each has its own. */
+static size_t shared_places(const drove_engine *e, const drove_layer *y)
+{
+    return y->n_in / drove__shape_floats(drove__blob_shape(e->model, y->bottom[1]));
+}
+
+static drove_status product_forward(drove_engine *e, size_t l)
+{
+    const drove_layer *y = &e->model->layer[l];
+    const drove_accel_view at[] = {drove__accel_x(e, l, 0), drove__accel_x(e, l, 1),
+                                   drove__accel_y(e, l)};
+    return product(e, DROVE_JOB_product, at, y, e->present->n_rows * y->in.h * y->in.w,
+                   shared_places(e, y), false);
+}
+
+static drove_status product_data(drove_engine *e, size_t l, unsigned i)
+{
+    const drove_layer *y = &e->model->layer[l];
+    const size_t n_places = e->present->n_rows * y->in.h * y->in.w, each = shared_places(e, y);
+    const drove_accel_view at[] = {drove__accel_dy(e, l), drove__accel_x(e, l, 1 - i),
+                                   drove__accel_dx(e, l, i)};
+    if (i == 0 || each == 1)
+        return product(e, DROVE_JOB_product, at, y, n_places, i == 0 ? each : 1, y->adds[i]);
+    return product(e, DROVE_JOB_product_sum, at, y, n_places / each, each, y->adds[i]);
+}
+
 /* ---- activation, softmax ---- */
+
+/* A curve of vectors at[], and how it is told. */
+static drove_status curve(drove_engine *e, const drove_layer *y, drove_accel_job job, bool adds)
+{
+    job.k = drove__accel_vector(e->present->n_rows * y->n_out);
+    job.k.act = (unsigned)y->act;
+    job.k.alpha = y->opt.slope;
+    job.k.beta = y->opt.level;
+    job.k.adds = adds;
+    return drove__accel_job(e, &job);
+}
 
 static drove_status activation_forward(drove_engine *e, size_t l)
 {
     const drove_layer *y = &e->model->layer[l];
-    return drove__accel_activate(e, drove__accel_x(e, l, 0), drove__accel_y(e, l),
-                                 e->present->n_rows * y->n_out, y->act);
+    drove_accel_view x = drove__accel_x(e, l, 0), to = drove__accel_y(e, l);
+    if (drovek_is_curve(y->act))
+        return curve(e, y, (drove_accel_job){DROVE_JOB_curve, {x, to}, {0}}, false);
+    return drove__accel_activate(e, x, to, e->present->n_rows * y->n_out, y->act);
 }
 
 static drove_status activation_data(drove_engine *e, size_t l, unsigned i)
 {
     const drove_layer *y = &e->model->layer[l];
-    return drove__accel_derive(e, drove__accel_dy(e, l), drove__accel_y(e, l),
-                               drove__accel_dx(e, l, i), e->present->n_rows * y->n_out, y->act,
-                               y->adds[i]);
+    drove_accel_view d = drove__accel_dy(e, l), dx = drove__accel_dx(e, l, i);
+    if (drovek_is_curve(y->act)) {
+        const drove_accel_job job = {DROVE_JOB_curve_grad, {d, drove__accel_x(e, l, i), dx}, {0}};
+        return curve(e, y, job, y->adds[i]);
+    }
+    return drove__accel_derive(e, d, drove__accel_y(e, l), dx, e->present->n_rows * y->n_out,
+                               y->act, y->adds[i]);
 }
 
 static drove_numbers softmax_numbers(const drove_engine *e, const drove_layer *y)
@@ -278,6 +335,7 @@ static const drove_accel_layer kinds[] = {
      drove__accel_batch_norm_scratch},
     {&drove__layer_concat, false, concat_forward, NULL, concat_data, NULL, NULL},
     {&drove__layer_sum, false, sum_forward, NULL, sum_data, NULL, NULL},
+    {&drove__layer_product, false, product_forward, NULL, product_data, NULL, NULL},
     {&drove__layer_flatten, false, flatten_forward, NULL, flatten_data, NULL, NULL},
     {&drove__layer_activation, true, activation_forward, NULL, activation_data, NULL, NULL},
     {&drove__layer_softmax, false, softmax_forward, NULL, softmax_data, NULL, NULL},

@@ -7,6 +7,8 @@
 #include "engine/cuda/prelude.h"
 
 /* clang-format off: in this order */
+#include "kernel/curves.h"
+
 #include "engine/accel/kernels/activation.h"
 #include "engine/accel/kernels/loss.h"
 #include "engine/accel/kernels/bf16.h"

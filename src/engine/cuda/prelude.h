@@ -39,6 +39,7 @@
 #define DROVE_LOG(x)           logf(x)
 #define DROVE_SQRT(x)          sqrtf(x)
 #define DROVE_FMA(x, y, z)     fmaf(x, y, z)
+#define CURVE_REAL             float
 #define DROVE_INT(pointer)     ((const int *)(pointer))
 #define DROVE_BYTE(pointer)    ((const unsigned char *)(pointer))
 #define DROVE_WORD(pointer)    ((const unsigned *)(pointer))

@@ -17,9 +17,9 @@
 
 enum { PATH_SIZE = 4096, OPTIONS_SIZE = 256, LOG_SIZE = 2048, MOST_BYTES = 1 << 28 };
 
-static const char *const sources[] = {prelude_opencl_h, job_h,    activation_h, bf16_h,
-                                      sparse_h,         loss_h,   images_h,     pool_h,
-                                      norm_h,           update_h, gemm_opencl_h};
+static const char *const sources[] = {prelude_opencl_h, job_h,    curves_h, activation_h,
+                                      bf16_h,           sparse_h, loss_h,   images_h,
+                                      pool_h,           norm_h,   update_h, gemm_opencl_h};
 enum { N_SOURCES = sizeof sources / sizeof sources[0] };
 
 static const char MAGIC[8] = "drovecl1";

@@ -64,7 +64,7 @@ INLINE vec activate(vec v, drovek_act act)
     case DROVEK_RELU: return vec_max(vec_set(0.0f), v); /* second operand for NaN */
     case DROVEK_SIGMOID: return vec_sigmoid(v);
     case DROVEK_TANH: return vec_tanh(v);
-    case DROVEK_LINEAR: break;
+    default: break;
     }
     return v;
 }
@@ -103,7 +103,7 @@ static void bias_act_f32(float *y, const float *bias, size_t rows, size_t cols, 
     case DROVEK_RELU: bias_columns(y, bias, rows, cols, DROVEK_RELU); break;
     case DROVEK_SIGMOID: bias_columns(y, bias, rows, cols, DROVEK_SIGMOID); break;
     case DROVEK_TANH: bias_columns(y, bias, rows, cols, DROVEK_TANH); break;
-    case DROVEK_LINEAR: bias_columns(y, bias, rows, cols, DROVEK_LINEAR); break;
+    default: bias_columns(y, bias, rows, cols, DROVEK_LINEAR); break;
     }
 }
 
@@ -116,7 +116,7 @@ INLINE vec derive(vec dy, vec y, drovek_act act)
     case DROVEK_RELU: return vec_if_less(zero, y, dy, zero);
     case DROVEK_SIGMOID: return vec_mul(dy, vec_mul(y, vec_sub(one, y)));
     case DROVEK_TANH: return vec_mul(dy, vec_fnma(y, y, one));
-    case DROVEK_LINEAR: break;
+    default: break;
     }
     return dy;
 }
@@ -160,7 +160,7 @@ static void act_grad_f32(float *dy, float *db, const float *y, size_t rows, size
     case DROVEK_RELU: grad_columns(dy, db, y, rows, cols, DROVEK_RELU); break;
     case DROVEK_SIGMOID: grad_columns(dy, db, y, rows, cols, DROVEK_SIGMOID); break;
     case DROVEK_TANH: grad_columns(dy, db, y, rows, cols, DROVEK_TANH); break;
-    case DROVEK_LINEAR: grad_columns(dy, db, y, rows, cols, DROVEK_LINEAR); break;
+    default: grad_columns(dy, db, y, rows, cols, DROVEK_LINEAR); break;
     }
 }
 
@@ -181,7 +181,7 @@ static void act_f32(float *y, const float *x, size_t n, drovek_act act)
     case DROVEK_RELU: act_all(y, x, n, DROVEK_RELU); break;
     case DROVEK_SIGMOID: act_all(y, x, n, DROVEK_SIGMOID); break;
     case DROVEK_TANH: act_all(y, x, n, DROVEK_TANH); break;
-    case DROVEK_LINEAR: act_all(y, x, n, DROVEK_LINEAR); break;
+    default: act_all(y, x, n, DROVEK_LINEAR); break;
     }
 }
 
@@ -207,7 +207,7 @@ static void act_back_f32(float *dx, const float *dy, const float *y, size_t n, d
     case DROVEK_RELU: act_back_all(dx, dy, y, n, DROVEK_RELU, adds); break;
     case DROVEK_SIGMOID: act_back_all(dx, dy, y, n, DROVEK_SIGMOID, adds); break;
     case DROVEK_TANH: act_back_all(dx, dy, y, n, DROVEK_TANH, adds); break;
-    case DROVEK_LINEAR: act_back_all(dx, dy, y, n, DROVEK_LINEAR, adds); break;
+    default: act_back_all(dx, dy, y, n, DROVEK_LINEAR, adds); break;
     }
 }
 

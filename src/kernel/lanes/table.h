@@ -9,6 +9,7 @@
 #include "kernel/tiers.h"
 
 #include "kernel/lanes/codes.h"
+#include "kernel/lanes/curves.h"
 #include "kernel/lanes/elastic.h"
 #include "kernel/lanes/gemm.h"
 #include "kernel/lanes/gemm_bf16.h"

@@ -18,7 +18,7 @@ static float activate(float v, drovek_act act)
     case DROVEK_RELU: return v < 0.0f ? 0.0f : v;
     case DROVEK_SIGMOID: return (float)(1.0 / (1.0 + exp(-(double)v)));
     case DROVEK_TANH: return (float)tanh((double)v);
-    case DROVEK_LINEAR: break;
+    default: break;
     }
     return v;
 }
@@ -30,7 +30,7 @@ static float derive(float dy, float y, drovek_act act)
     case DROVEK_RELU: return y > 0.0f ? dy : 0.0f;
     case DROVEK_SIGMOID: return dy * (y * (1.0f - y));
     case DROVEK_TANH: return dy * fmaf(-y, y, 1.0f);
-    case DROVEK_LINEAR: break;
+    default: break;
     }
     return dy;
 }

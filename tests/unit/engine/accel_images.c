@@ -218,6 +218,36 @@ static void build_readers(drove_graph *g)
     end(g);
 }
 
+/* Every curve reads one blob, and all but the last add to its derivative. */
+static void build_curves(drove_graph *g)
+{
+    convolution(g, "one", NULL, 4, 3, 1, 1)->act = DROVEK_LINEAR;
+    unsigned n = 0;
+    drove_node *all = NULL;
+    for (const drove_activation *a = drove__activations; a->name != NULL; a++) {
+        if (!drovek_is_curve(a->act)) continue;
+        add(g, &drove__layer_activation, a->name, "one")->act = a->act;
+    }
+    all = add(g, &drove__layer_sum, "sum", "one");
+    for (const drove_activation *a = drove__activations; a->name != NULL; a++) {
+        if (drovek_is_curve(a->act)) strcpy(all->bottom[n++], a->name);
+    }
+    all->n_bottoms = n;
+    end(g);
+}
+
+/* A factor for each number, and one for each channel. */
+static void build_products(drove_graph *g)
+{
+    convolution(g, "one", NULL, 4, 3, 1, 1)->act = DROVEK_LINEAR;
+    convolution(g, "gate", "one", 4, 1, 1, 0)->act = DROVEK_SIGMOID;
+    join(add(g, &drove__layer_product, "each", "one"), "gate", NULL);
+    add(g, &drove__layer_average_pool, "mean", "each")->opt.is_global = true;
+    convolution(g, "weight", "mean", 4, 1, 1, 0)->act = DROVEK_SIGMOID;
+    join(add(g, &drove__layer_product, "channels", "each"), "weight", NULL);
+    end(g);
+}
+
 const images_case images_cases[] = {
     {"lenet", "lenet", NULL, 1, 17, 19, false},
     {"strides", NULL, build_strides, 4, 13, 12, false},
@@ -231,6 +261,8 @@ const images_case images_cases[] = {
     {"residual", NULL, build_residual, 3, 6, 7, false},
     {"softmax", NULL, build_softmax, 3, 6, 7, false},
     {"inception", NULL, build_inception, 4, 9, 9, false},
+    {"curves", NULL, build_curves, 3, 6, 7, false},
+    {"products", NULL, build_products, 3, 6, 7, false},
     {"readers", NULL, build_readers, 2, 5, 6, false},
     {NULL, NULL, NULL, 0, 0, 0, false},
 };

@@ -42,6 +42,9 @@ static inline float float_of(unsigned bits)
 }
 
 /* clang-format off: in this order */
+#define CURVE_REAL float
+#include "kernel/curves.h"
+
 #include "engine/accel/kernels/activation.h"
 #include "engine/accel/kernels/images.h"
 #include "engine/accel/kernels/norm.h"

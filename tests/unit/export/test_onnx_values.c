@@ -337,7 +337,7 @@ static const char fixed[] =
     "layers:\n"
     "  - {name: raised, type: scale, offsets: [0.25], factors: [2, -1, 0.5]}\n"
     "  - {name: conv1, type: convolution, channels: 4, kernel: 3}\n"
-    "  - {name: slope, type: leaky_relu, slope: 0.2}\n"
+    "  - {name: slope, type: activation, activation: leaky_relu, slope: 0.2}\n"
     "  - {name: turned, type: reshape, channels: 8, height: 7, width: 14}\n"
     "  - {name: bounds, type: clip, low: -0.5, high: 0.75}\n"
     "  - {name: conv2, type: convolution, channels: 3, kernel: 3, activation: tanh}\n"

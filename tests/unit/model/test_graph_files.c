@@ -411,3 +411,29 @@ TEST(messages_are_not_read_without_end)
     refuse(drove__graph_read_prototxt, text,
            "f:1: expected messages in at most 16 levels, found more");
 }
+
+/* An activation that is no end of a product becomes a layer behind the one that names it, and what
+ * reads that one reads the activation. */
+TEST(curves_are_layers_behind_those_that_name_them)
+{
+    static const char yaml[] = "layers:\n"
+                               "  - {name: a, type: dense, units: 4, activation: gelu}\n"
+                               "  - {name: b, type: activation, activation: elu, slope: 0.25}\n"
+                               "  - {name: c, type: dense, inputs: a, units: 4}\n"
+                               "  - {name: d, type: sum, inputs: [b, c]}\n"
+                               "  - {name: e, type: dense}\n";
+    const drove_model_io io = {.n_features = 3, .n_classes = 2};
+    drove_model *m;
+    assert_int_equal(drove__model_create_text(yaml, "net.yaml", NULL, &io, &m), DROVE_OK);
+    assert_int_equal(m->n_layers, 6);
+    assert_string_equal(m->layer[1].name, "a.act");
+    assert_true(m->layer[0].act == DROVEK_LINEAR && m->layer[1].act == DROVEK_CURVE_gelu);
+    assert_true(m->layer[2].act == DROVEK_CURVE_elu && m->layer[2].opt.slope == 0.25f);
+    assert_true(m->layer[2].bottom[0] == 2 && m->layer[3].bottom[0] == 2);
+    drove_model *again; /* its description is read back as the same */
+    assert_int_equal(drove__model_create_text(m->graph_text, "net.yaml", NULL, &io, &again),
+                     DROVE_OK);
+    assert_string_equal(again->graph_text, m->graph_text);
+    drove__model_destroy(again);
+    drove__model_destroy(m);
+}

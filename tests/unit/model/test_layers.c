@@ -102,6 +102,8 @@ static double act64(double v, drovek_act act)
 {
     if (act == DROVEK_RELU) return v > 0 ? v : 0;
     if (act == DROVEK_SIGMOID) return 1 / (1 + exp(-v));
+    if (act == DROVEK_CURVE_gelu) return v * 0.5 * erfc(-v / sqrt(2));
+    if (act == DROVEK_CURVE_hard_swish) return v * fmin(fmax(v + 3, 0), 6) / 6;
     return act == DROVEK_TANH ? tanh(v) : v;
 }
 
@@ -228,6 +230,18 @@ static void leaky64(const drove_layer *l, const drove_shape *s, double *const *x
         y[i] = x[0][i] * (x[0][i] < 0 ? (double)l->opt.slope : 1);
 }
 
+/* A number of the second input for each of the first, or for each of its channels. */
+static void product64(const drove_layer *l, const drove_shape *s, double *const *x,
+                      const double *theta, double *y)
+{
+    const bool is_whole = s[1].h * s[1].w == s[0].h * s[0].w;
+    (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) {
+        const size_t channel = i / l->n_out * s->c + i % s->c;
+        y[i] = x[0][i] * x[1][is_whole ? i : channel];
+    }
+}
+
 /* ---- the cases ---- */
 
 static float some[] = {0.5f,  -1.0f, 2.0f,  0.25f,  -0.125f, 3.0f,  1.5f,  -2.0f,
@@ -338,7 +352,26 @@ static const kind kinds[] = {
     {"normalize by length", ONE(normalize, IMAGE(21, 1, 1), .opt = {.power = 2}), false,
      normalize64},
     {"clip", ONE(clip, IMAGE(16, 3, 4), .opt = {.low = -0.5f, .high = 0.75f}), false, clip64},
-    {"leaky relu", ONE(leaky_relu, IMAGE(17, 3, 4), .opt = {.slope = 0.2f}), false, leaky64},
+    {"leaky relu",
+     ONE(activation, IMAGE(17, 3, 4), .act = DROVEK_CURVE_leaky_relu, .opt = {.slope = 0.2f}),
+     false, leaky64},
+    {"gelu", ONE(activation, IMAGE(16, 3, 4), .act = DROVEK_CURVE_gelu), false, activation64},
+    {"hard swish", ONE(activation, IMAGE(33, 1, 1), .act = DROVEK_CURVE_hard_swish), false,
+     activation64},
+    {"product",
+     {.ops = &drove__layer_product,
+      .n_bottoms = 2,
+      .n_rows = ROWS,
+      .bottom = {{16, 3, 4}, {16, 3, 4}}},
+     false,
+     product64},
+    {"product by channels",
+     {.ops = &drove__layer_product,
+      .n_bottoms = 2,
+      .n_rows = ROWS,
+      .bottom = {{16, 3, 4}, {16, 1, 1}}},
+     false,
+     product64},
 };
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 

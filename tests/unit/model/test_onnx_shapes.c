@@ -33,7 +33,7 @@ static void computes(size_t c, size_t h, size_t w, const float *x, size_t n_out,
     drove__model_forward(m, &kernels, theta, &in, &pass);
     const float *y = pass.out[m->head[m->n_heads - 1].layer];
     for (size_t i = 0; i < n_out; i++) {
-        if (!(fabsf(y[i] - expected[i]) < 1e-5f))
+        if (!(fabsf(y[i] - expected[i]) < 1e-5f * fmaxf(1.0f, fabsf(expected[i]))))
             fail_msg("output %zu: expected %g, found %g", i, (double)expected[i], (double)y[i]);
     }
     drove__pass_fini(&pass);
@@ -203,7 +203,8 @@ TEST(arithmetic_with_constants_is_a_layer)
     onnx_refused("expected constants that fit [N, 2, 1, 2], found [3]");
     onnx_begin();
     onnx_node("Mul", "x,x", "out");
-    onnx_refused("drove has no layer for two parts of it");
+    for (size_t i = 0; i < 4; i++) expected[i] = x[i] * x[i];
+    computes(2, 1, 2, x, 4, expected);
     onnx_begin();
     onnx_tensor("one", 0);
     onnx_node("Div", "one,x", "out");
@@ -447,4 +448,83 @@ TEST(the_end_suits_the_loss)
     assert_int_equal(onnx_read(&g), DROVE_E_SHAPE);
     assert_non_null(strstr(drove_error_text(), "the network ends in a sigmoid, which the loss "
                                                "softmax does not compute"));
+}
+
+static double elu(double v)
+{
+    return v > 0 ? v : expm1(v);
+}
+static double selu(double v)
+{
+    return 1.0507009873554805 * (v > 0 ? v : 1.6732632423543772 * expm1(v));
+}
+static double hard_sigmoid(double v)
+{
+    return fmin(fmax(0.2 * v + 0.5, 0), 1);
+}
+static double hard_swish(double v)
+{
+    return v * fmin(fmax(v / 6 + 0.5, 0), 1);
+}
+static double softplus(double v)
+{
+    return log1p(exp(v));
+}
+static double logistic(double v)
+{
+    return 1 / (1 + exp(-v));
+}
+static double silu(double v)
+{
+    return v * logistic(v);
+}
+static double mish(double v)
+{
+    return v * tanh(softplus(v));
+}
+static double gelu(double v)
+{
+    return v * 0.5 * erfc(-v / sqrt(2));
+}
+
+/* Each operator with its own number, or the one that ONNX gives it. */
+TEST(activations_are_read_with_their_numbers)
+{
+    static const float x[] = {-4.0f, -0.5f, 0.25f, 7.0f};
+    float expected[4];
+    static const struct {
+        const char *op;
+        double (*of)(double v);
+    } cases[] = {{"Elu", elu},
+                 {"HardSigmoid", hard_sigmoid},
+                 {"Softplus", softplus},
+                 {"Gelu", gelu},
+                 {"HardSwish", hard_swish},
+                 {"Swish", silu},
+                 {"Erf", erf},
+                 {"Mish", mish},
+                 {"Selu", selu},
+                 {"Sigmoid", logistic}};
+    for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
+        onnx_begin();
+        onnx_node(cases[c].op, "x", "y"); /* no sigmoid is at the end */
+        onnx_node("Mul", "y,y", "out");
+        for (size_t i = 0; i < 4; i++) expected[i] = (float)pow(cases[c].of((double)x[i]), 2);
+        computes(4, 1, 1, x, 4, expected);
+    }
+    onnx_begin();
+    onnx_node("Elu", "x", "y");
+    onnx_real("alpha", 2.0f);
+    onnx_node("Mul", "y,y", "out");
+    for (size_t i = 0; i < 4; i++)
+        expected[i] = x[i] > 0 ? x[i] * x[i] : (float)pow(2 * expm1((double)x[i]), 2);
+    computes(4, 1, 1, x, 4, expected);
+    onnx_begin();
+    onnx_node("Gelu", "x", "out");
+    onnx_word("approximate", "cubic");
+    onnx_refused("approximate: expected none or tanh, found cubic");
+    onnx_begin();
+    onnx_node("HardSigmoid", "x", "out");
+    onnx_real("alpha", 1e9f);
+    onnx_refused("alpha: expected -1e6 to 1e6, found 1e+09");
 }

@@ -1,33 +1,13 @@
 /* engine/accel/kernels/activation.h - bias, activations and their derivatives over y[rows][n].
  *
- * In the common language of prelude_opencl.h.  The definitions are those of kernel/ref/rows.c; the
- * exponential is our own, so that it has no call in it and becomes vector code.  An item takes
+ * In the common language of prelude_opencl.h, behind kernel/curves.h, whose exponential becomes
+ * vector code.  The definitions are those of kernel/ref/rows.c.  An item takes
  * DROVE_COLS columns of rows_each rows: DROVE_AT(0) counts blocks of columns, DROVE_AT(1) of rows.
  * A NaN stays a NaN.
  */
 #define DROVE_ACT_RELU    1
 #define DROVE_ACT_SIGMOID 2
 #define DROVE_ACT_TANH    3
-
-/* e^x for x in [-87, 88], and e of the nearest end outside; within 2 units in the last place.
- * x = n ln 2 + r, |r| <= ln 2 / 2: Taylor's series to the 7th power of r, times 2^n.  Adding
- * 1.5 2^23 rounds to an integer, which then stands in the lowest bits. */
-DROVE_FUNCTION float drove_exp(float x)
-{
-    x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
-    float shifted = x * 1.44269504f + 12582912.0f, n = shifted - 12582912.0f;
-    float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    float p = 1.0f / 5040.0f;
-    p = p * r + 1.0f / 720.0f;
-    p = p * r + 1.0f / 120.0f;
-    p = p * r + 1.0f / 24.0f;
-    p = p * r + 1.0f / 6.0f;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    return p * DROVE_BITS_FLOAT((DROVE_FLOAT_BITS(shifted) << 23) + 0x3f800000u);
-}
 
 DROVE_FUNCTION float drove_sigmoid(float x)
 {

@@ -231,3 +231,76 @@ DROVE_JOB(derive)
         else drove_derive_row(dy, y, dx, from, end, k.adds, 0);
     }
 }
+
+/* The curves of kernel/curves.h in the order of drovek_act. */
+enum {
+    DROVE_CURVES_BEFORE = DROVE_ACT_TANH,
+#define X(name) DROVE_CURVE_##name,
+    DROVE_CURVES(X)
+#undef X
+};
+
+/* b = f(a), vectors; alpha and beta: the curve's numbers */
+DROVE_JOB(curve)
+{
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL const float *x = a + a_at + r * k.cols;
+        DROVE_GLOBAL float       *y = b + b_at + r * k.cols;
+        size_t                    end = drove_vector_end(r, to, k);
+#define X(name)                                                                                    \
+    if (k.act == DROVE_CURVE_##name)                                                               \
+        for (size_t i = from; i < end; i++) y[i] = curve_##name(x[i], k.alpha, k.beta);
+        DROVE_CURVES(X)
+#undef X
+    }
+}
+
+/* c (+)= a f'(b), vectors; c may be a */
+DROVE_JOB(curve_grad)
+{
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        size_t                    at = r * k.cols, end = drove_vector_end(r, to, k);
+        DROVE_GLOBAL const float *dy = a + a_at + at, *x = b + b_at + at;
+        DROVE_GLOBAL float       *dx = c + c_at + at;
+#define X(name)                                                                                    \
+    if (k.act == DROVE_CURVE_##name)                                                               \
+        for (size_t i = from; i < end; i++) {                                                      \
+            float v = dy[i] * slope_##name(x[i], k.alpha, k.beta);                                 \
+            dx[i] = k.adds ? dx[i] + v : v;                                                        \
+        }
+        DROVE_CURVES(X)
+#undef X
+    }
+}
+
+/* c (+)= a b, rows of cols numbers; each: rows of a for one of b */
+DROVE_JOB(product)
+{
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL const float *x = a + a_at + r * k.cols;
+        DROVE_GLOBAL const float *by = b + b_at + r / k.each * k.cols;
+        DROVE_GLOBAL float       *y = c + c_at + r * k.cols;
+        for (size_t i = from; i < to; i++) {
+            float v = x[i] * by[i];
+            y[i] = k.adds ? y[i] + v : v;
+        }
+    }
+}
+
+/* c (+)= the sum over each rows of a b: a row of c for `each` of a and b */
+DROVE_JOB(product_sum)
+{
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL float *y = c + c_at + r * k.cols;
+        for (size_t i = from; i < to; i++) {
+            size_t at = r * k.each * k.cols + i;
+            float  sum = 0.0f;
+            for (size_t j = 0; j < k.each; j++, at += k.cols) sum += a[a_at + at] * b[b_at + at];
+            y[i] = k.adds ? y[i] + sum : sum;
+        }
+    }
+}

@@ -30,6 +30,7 @@ typedef struct drove_numbers {
 /* clang-format off */
 #define DROVE_JOBS(X)                                                                              \
     X(to_rows) X(widen) X(im2col) X(col2im) X(move) X(weigh) X(activate) X(derive)                 \
+    X(curve) X(curve_grad) X(product) X(product_sum)                                               \
     X(max_pool) X(max_pool_grad) X(average_pool) X(average_pool_grad)                              \
     X(lrn) X(lrn_grad) X(dropout) X(softmax) X(softmax_grad)                                       \
     X(sum_values) X(sum_squares) X(sum_products) X(fold) X(batch_norm) X(batch_norm_grad)          \

@@ -22,6 +22,7 @@
 #define DROVE_LOG(x)           log(x)
 #define DROVE_SQRT(x)          sqrt(x)
 #define DROVE_FMA(x, y, z)     fma(x, y, z)
+#define CURVE_REAL             float
 #define DROVE_INT(pointer)     ((__global const int *)(pointer))
 #define DROVE_BYTE(pointer)    ((__global const uchar *)(pointer))
 #define DROVE_WORD(pointer)    ((__global const unsigned *)(pointer))
