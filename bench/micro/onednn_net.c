@@ -6,7 +6,8 @@
  * is no loss, no dropout and no update, batch normalisation and ReLU are one primitive, and ReLU is
  * part of a convolution before it.  Images are reordered where two primitives disagree.
  *
- * usage: bench_onednn_net [--net lenet|alexnet|alexnet-cifar|resnet18] [--batch N] [--side N] [--format any|nhwc]
+ * usage: bench_onednn_net [--net lenet|alexnet|alexnet-cifar|resnet18] [--batch N] [--side N]
+ *                         [--format any|nhwc]
  *                         [--rounds N] [--calls yes]
  * Output: one JSON object; step_s is the median of the rounds, conv_s the share of convolutions in
  * it.  --calls: first the seconds of each primitive.
@@ -247,8 +248,7 @@ static window window_of(const op *o, const dnnl_memory_desc_t *in, const dnnl_me
         w.step[i] = (dnnl_dim_t)o->step;
         w.size[i] = (dnnl_dim_t)o->k;
         w.before[i] = (dnnl_dim_t)o->padding;
-        w.after[i] =
-            (out->dims[2 + i] - 1) * w.step[i] + w.size[i] - in->dims[2 + i] - w.before[i];
+        w.after[i] = (out->dims[2 + i] - 1) * w.step[i] + w.size[i] - in->dims[2 + i] - w.before[i];
         if (w.after[i] < 0) w.after[i] = 0;
     }
     return w;
@@ -290,10 +290,9 @@ static void forward_product(net *n, op *o)
     if (o->kind == CONV) {
         dnnl_convolution_desc_t desc;
         const window w = window_of(o, &p.x, &p.y);
-        OK(dnnl_convolution_forward_desc_init(&desc, dnnl_forward_training,
-                                              dnnl_convolution_direct, &p.x, &p.w,
-                                              o->bias ? &p.b : NULL, &p.y, w.step, w.before,
-                                              w.after));
+        OK(dnnl_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct,
+                                              &p.x, &p.w, o->bias ? &p.b : NULL, &p.y, w.step,
+                                              w.before, w.after));
         OK(dnnl_primitive_desc_create(&o->forward, &desc, with_relu(o->relu), engine, NULL));
     } else {
         dnnl_inner_product_desc_t desc;
@@ -538,24 +537,30 @@ static int conv(net *n, int in, size_t o, size_t k, size_t step, size_t padding,
                 bool relu, bool bias)
 {
     return add_op(n,
-                  (op){.kind = CONV, .in = in, .o = o, .k = k, .step = step, .padding = padding,
-                       .groups = groups, .relu = relu, .bias = bias},
+                  (op){.kind = CONV,
+                       .in = in,
+                       .o = o,
+                       .k = k,
+                       .step = step,
+                       .padding = padding,
+                       .groups = groups,
+                       .relu = relu,
+                       .bias = bias},
                   4);
 }
 
 static int pool(net *n, int in, size_t k, size_t step, size_t padding, bool is_max)
 {
-    return add_op(n,
-                  (op){.kind = POOL, .in = in, .k = k, .step = step, .padding = padding,
-                       .is_max = is_max},
-                  4);
+    return add_op(
+        n, (op){.kind = POOL, .in = in, .k = k, .step = step, .padding = padding, .is_max = is_max},
+        4);
 }
 
 /* As Caffe does: the last window may reach over the edge. */
 static int caffe_pool(net *n, int in, size_t k)
 {
-    return add_op(n, (op){.kind = POOL, .in = in, .k = k, .step = 2, .is_max = true,
-                          .rounds_up = true}, 4);
+    return add_op(
+        n, (op){.kind = POOL, .in = in, .k = k, .step = 2, .is_max = true, .rounds_up = true}, 4);
 }
 
 static int lrn(net *n, int in)

@@ -22,10 +22,9 @@ typedef struct span {
 static span span_of(size_t at, size_t k, size_t step, size_t padding, size_t side)
 {
     const size_t begin = at * step, last = side + padding;
-    return (span){begin < padding ? padding - begin : 0,
-                  begin + k <= last ? k
-                  : begin < last    ? last - begin
-                                    : 0};
+    return (span){begin < padding ? padding - begin : 0, begin + k <= last ? k
+                                                         : begin < last    ? last - begin
+                                                                           : 0};
 }
 
 /* Taps inside, summed over the positions along one side. */
@@ -65,9 +64,9 @@ static void destroy(drovek_conv *conv)
 
 /* One product: an output position, and the taps of a row of its window. */
 typedef struct product {
-    size_t y;            /* offset of the position in an output image */
-    size_t x, k;         /* offset of the first tap in an input image; floats of all taps */
-    size_t w;            /* offset of their weights */
+    size_t y;    /* offset of the position in an output image */
+    size_t x, k; /* offset of the first tap in an input image; floats of all taps */
+    size_t w;    /* offset of their weights */
 } product;
 
 typedef void visit(drovek_conv *conv, const product *p, void *context);
