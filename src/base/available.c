@@ -42,14 +42,20 @@ uint64_t drove__memory_most(void)
     return machine < group.memory_most ? machine : group.memory_most;
 }
 
+unsigned drove__processors_allowed(void)
+{
+    cpu_set_t allowed;
+    int n = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    return n > 1 ? (unsigned)n : 1;
+}
+
 unsigned drove__processors_available(void)
 {
     drove_group group;
-    cpu_set_t allowed;
     drove__group_read("", &group);
-    int n = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    const unsigned n = drove__processors_allowed();
     double most = fmax(ceil(group.processors), 1.0);
-    return (double)n <= most ? (unsigned)(n > 1 ? n : 1) : (unsigned)most;
+    return (double)n <= most ? n : (unsigned)most;
 }
 
 bool drove__memory_is_there(size_t size_bytes)

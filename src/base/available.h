@@ -14,8 +14,10 @@ uint64_t drove__memory_available(void);
 /* Bytes that could be taken if nobody else took any; 0: not known. */
 uint64_t drove__memory_most(void);
 
-/* Processors that this process may run on, capped by the control groups' quota, rounded up; at
- * least 1. */
+/* Processors that this process may run on, at least 1; takes no memory. */
+unsigned drove__processors_allowed(void);
+
+/* The same, capped by the control groups' quota, rounded up; at least 1. */
 unsigned drove__processors_available(void);
 
 /* For those who know by errno alone that a library found no memory: the C library leaves ENOMEM

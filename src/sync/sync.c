@@ -56,7 +56,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     s->batches_per_update = s->n_workers;
-    p->spins = s->n_workers <= drove__processors_available() ? SPIN_ROUNDS : SPIN_ROUNDS / 16;
+    p->spins = s->n_workers <= drove__processors_allowed() ? SPIN_ROUNDS : SPIN_ROUNDS / 16;
     p->vector = drove__sync_first_vector(s, DROVE_SYNC_SHARED, start->theta);
     p->mean = drove__alloc(s->optim->n, sizeof *p->mean);
     p->slot = drove__alloc(s->n_workers, sizeof *p->slot);
