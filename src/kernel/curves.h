@@ -106,8 +106,8 @@ DROVE_FUNCTION CURVE_REAL curve_logistic(CURVE_REAL x)
 /* The normal distribution's share below x. */
 DROVE_FUNCTION CURVE_REAL curve_normal(CURVE_REAL x)
 {
-    CURVE_REAL half = 0.5f * CURVE_ERFC(CURVE_N(0.70710678118654752) * (x < 0.0f ? -x : x));
-    return x < 0.0f ? half : 1.0f - half;
+    CURVE_REAL below = 0.5f * CURVE_ERFC(CURVE_N(0.70710678118654752) * (x < 0.0f ? -x : x));
+    return x < 0.0f ? below : 1.0f - below;
 }
 
 /* ---- the curves ---- */
