@@ -87,10 +87,9 @@ static void play_all(player *of, unsigned n)
     for (unsigned i = 0; i < n; i++) pthread_join(of[i].thread, NULL);
 }
 
-static void open_ranks(drove_transport **t, unsigned n, bool has_progress_thread)
+static void open_ranks(drove_transport **t, drove_wire **wire, unsigned n, bool has_progress_thread)
 {
     static drovek_table kernels;
-    drove_wire *wire[MOST];
     const drove_mailbox_options box = {.n_ranks = n, .seed = n, .most_delay_us = 50};
     const drove_messages_options opt = {.timeout_s = 60,
                                         .has_progress_thread = has_progress_thread,
@@ -107,6 +106,7 @@ TEST(buckets_during_backward_have_the_bits_of_threads)
     for (unsigned n = 2; n <= MOST; n++) {
         static player of[MOST];
         drove_transport *t[MOST];
+        drove_wire *wire[MOST];
         rig threads;
         memset(of, 0, sizeof of);
         rig_init(&threads, options_for(n, NULL, theta0));
@@ -117,7 +117,7 @@ TEST(buckets_during_backward_have_the_bits_of_threads)
         memcpy(expected, threads.sync->ops->peek(threads.sync).theta, sizeof expected);
         rig_fini(&threads);
 
-        open_ranks(t, n, true);
+        open_ranks(t, wire, n, true);
         for (unsigned i = 0; i < n; i++) /* the first rank's engine tells of no slices */
             of[i] =
                 (player){.o = options_for(n, t[i], theta0), .worker = i, .brings_slices = i > 0};
@@ -141,14 +141,18 @@ TEST(a_stop_ends_all_ranks)
     static float theta0[N];
     static player of[3];
     drove_transport *t[3];
-    open_ranks(t, 3, true);
+    drove_wire *wire[3];
+    open_ranks(t, wire, 3, true);
     for (unsigned i = 0; i < 3; i++)
         of[i] = (player){
             .o = options_for(3, t[i], theta0), .worker = i, .brings_slices = true, .stops = i == 1};
     play_all(of, 3);
     for (unsigned i = 0; i < 3; i++) assert_int_equal(of[i].status, DROVE_E_SYSTEM);
     for (unsigned i = 0; i < 3; i++) rig_fini(&of[i].r);
-    for (unsigned i = 0; i < 3; i++) t[i]->ops->destroy(t[i]);
+    for (unsigned i = 0; i < 3; i++) {
+        t[i]->ops->destroy(t[i]); /* which leaves the wire of a stopped rank alone */
+        wire[i]->ops->fini(wire[i]);
+    }
 }
 
 TEST(some_gradients_stay_whole)
@@ -156,8 +160,9 @@ TEST(some_gradients_stay_whole)
     static float theta0[N];
     for (unsigned k = 0; k < 6; k++) {
         drove_transport *t[1];
+        drove_wire *wire;
         rig r;
-        open_ranks(t, 1, k != 5);
+        open_ranks(t, &wire, 1, k != 5);
         t[0]->n_processes = k == 4 ? 1 : 2; /* init only looks */
         rig_options o = options_for(1, t[0], theta0);
         if (k == 1) o.clip = 1.0;

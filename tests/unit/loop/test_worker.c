@@ -295,6 +295,7 @@ static void slice(rig *r)
     static drove_span slices[] = {{0, 1}, {1, 3}};
     static size_t of_layer[N_LAYERS] = {0, DROVE_NO_PART, 1}, layer[] = {0, 2};
     r->sync.ops = &slicing_strategy;
+    r->sync.slices = slicing_strategy.slices;
     r->loop.slices = (drove_slices){.n = 2, .slice = slices, .of_layer = of_layer, .layer = layer};
 }
 

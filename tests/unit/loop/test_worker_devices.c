@@ -234,7 +234,8 @@ static void open_rig(rig *r, const drove_sync_ops *sync, const drove_engine_ops 
     assert_int_equal(drove__optim_create(&opt, &r->optim), DROVE_OK);
     r->data.n_rows = ROWS;
     r->plan = (drove_plan){.source = &drove__source_claimed, .n_workers = N_WORKERS};
-    r->sync = (drove_sync){.ops = sync, .n_workers = N_WORKERS, .optim = r->optim};
+    r->sync = (drove_sync){
+        .ops = sync, .slices = sync->slices, .n_workers = N_WORKERS, .optim = r->optim};
     r->source = (drove_source){.ops = &drove__source_claimed, .n_workers = N_WORKERS};
     const drove_source_options source = {.n_workers = N_WORKERS, .sync = &r->sync};
     assert_int_equal(r->source.ops->init(&r->source, &source), DROVE_OK);

@@ -4,6 +4,7 @@
 #include "support/files.h"
 #include "support/test.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -426,9 +427,10 @@ TEST_WITH(events_of_tensorboard, facts_setup, facts_teardown)
     size_t n;
     char *bytes = read_bytes(path, &n);
     unsigned n_scalars = 0;
-    for (size_t i = 0; i + 1 < n; i++) /* a value with a tag and a float */
+    for (size_t i = 0; i + 1 < n; i++) /* a value with a tag, of letters, and a float */
         n_scalars += bytes[i] == 0x0a && i + 2 + (size_t)bytes[i + 1] < n && bytes[i + 1] > 4 &&
-                     bytes[i + 2 + bytes[i + 1]] == 0x15;
+                     bytes[i + 2 + bytes[i + 1]] == 0x15 && isalpha((unsigned char)bytes[i + 2]) &&
+                     isalpha((unsigned char)bytes[i + 3]) && isalpha((unsigned char)bytes[i + 4]);
     assert_int_equal(n_scalars, sizeof wanted / sizeof *wanted);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         assert_int_equal(find_scalar(bytes, n, wanted[i].tag, &value), 1);
