@@ -125,8 +125,9 @@ static drove_status steps_of_batch(drove_worker *w, const drove_params *live,
     return DROVE_OK;
 }
 
+/* may_join: batches of any size go in place. */
 static drove_status step_live(drove_worker *w, const drove_task *task, const drove_batch *batch,
-                              float eta)
+                              float eta, bool may_join)
 {
     drove_loop *loop = w->loop;
     drove_sync *s = loop->sync;
@@ -139,7 +140,8 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     const drove_params live = s->live->begin(s, w->index);
     drove__rule_begin(w, &live);
     drove_status status = steps_of_batch(w, &live, batch, eta, &made);
-    while (status == DROVE_OK && made.n_steps < s->most_steps && joins_batches(loop) &&
+    may_join = may_join && joins_batches(loop);
+    while (status == DROVE_OK && may_join && made.n_steps < s->most_steps &&
            !atomic_load(&loop->ending.nonfinite) && drove__batches_more(w, &further, &next)) {
         drove__heartbeat(w);
         status = steps_of_batch(w, &live, &next, drove__step_size(loop, &further), &made);
@@ -504,8 +506,9 @@ drove_status drove__step(drove_worker *w, const drove_task *task, const drove_ba
                          float eta)
 {
     drove_step_hand hand;
-    if (drove__steps_in_place(w, batch->n_rows) || drove__steps_unseen(w, batch->n_rows))
-        return step_live(w, task, batch, eta);
+    const bool is_in_place = drove__steps_in_place(w, batch->n_rows);
+    if (is_in_place || drove__steps_unseen(w, batch->n_rows))
+        return step_live(w, task, batch, eta, is_in_place);
     DROVE_TRY(drove__step_begin(w, task, batch, eta, &hand));
     return drove__step_end(w, &hand);
 }

@@ -48,3 +48,21 @@ TEST(equals_sequential)
     compare_all("1", "sgd");
     compare_all("7", "momentum:0.9");
 }
+
+/* Batches that are claimed in a row, of which the last of an epoch has two examples: each takes the
+ * way of its size, whichever came before it. */
+TEST(batches_in_a_row_keep_the_bits_of_their_sizes)
+{
+    drove_options opt = small_run();
+    set(&opt, "data", "synth:logistic?n=162&d=10");
+    set(&opt, "test", "none");
+    set(&opt, "model", "linear");
+    set(&opt, "eval-every", "40");
+    set(&opt, "until", "epochs=40");
+    set(&opt, "out", fresh_folder("sequential"));
+    run_to(&opt, DROVE_FINISHED);
+    set(&opt, "strategy", "mutex");
+    set(&opt, "out", fresh_folder("other"));
+    run_to(&opt, DROVE_FINISHED);
+    assert_same_model("sequential", "other");
+}
