@@ -10,7 +10,7 @@
  *
  * H is the period.  Default for local: 16, the largest that Lin et al. (ICLR 2020) compare.
  * Default for diloco: 100.  Its authors take 500 in runs of 88,000 steps and lose little from 50 to
- * 1000; here an epoch may have a few hundred steps.  "auto": see pace.
+ * 1000; here an epoch may have a few hundred steps.  "auto": see exchange.
  *
  * With --precision C16s, C8s or C1s gradients, or W^i - c (local: c the last mean), are sent in so
  * many bits.
@@ -296,9 +296,9 @@ static drove_status exchange(drove_sync *s, unsigned worker)
     if (p->is_outer) step_outside(s, me, differs);
     else become_mean(s, me, differs);
     if (!p->e.period_is_auto) return DROVE_OK;
-    /* Sets H such that exchanges take at most PACE_SHARE of the time, from means over all
-     * workers since the last decision, so that all decide alike. H is 1 at first. */
-    me->exchange_ns += (me->met.wait_ns + me->met.work_ns);
+    /* Sets H such that exchanges take at most PACE_SHARE of the time, from means over all workers
+     * since the last decision, so that all decide alike.  H is 1 at first. */
+    me->exchange_ns += me->met.wait_ns + me->met.work_ns;
     if (++me->n_exchanged < PACE_EXCHANGES) return DROVE_OK;
     me->agreed[0] = (float)me->compute_ns / (float)me->n_computed;
     me->agreed[1] = (float)me->exchange_ns / (float)me->n_exchanged;

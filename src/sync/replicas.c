@@ -295,8 +295,8 @@ static drove_status acquire(drove_sync *s, unsigned worker, drove_view *view)
 static uint64_t count_steps(drove_sync *s, unsigned worker, uint64_t n, uint64_t *lacks)
 {
     const member *me = s->worker[worker].own;
-    /* Relaxed: only counts; but before `own`, whose release passes it on to mates, as
-     * give_centre does to others. */
+    /* Relaxed: only counts; but before `own`, whose release passes it on to mates, as the one in
+     * meet_if_due does to others. */
     *lacks = atomic_fetch_add_explicit(&s->published, n, memory_order_relaxed) -
              s->worker[worker].version;
     return atomic_fetch_add_explicit(&me->of->own, n, memory_order_release);
