@@ -29,7 +29,8 @@ static drove_status grow(drove_dictionary *d)
     if (entry == NULL) return drove__fail_nomem("texts of a column", n_slots / 2 * sizeof *entry);
     d->entry = entry;
     uint64_t *n_cells = drove__grow(d->n_cells, n_slots / 2, sizeof *n_cells);
-    if (n_cells == NULL) return drove__fail_nomem("texts of a column", n_slots / 2);
+    if (n_cells == NULL)
+        return drove__fail_nomem("texts of a column", n_slots / 2 * sizeof *n_cells);
     d->n_cells = n_cells;
     drove_slot *slot = calloc(n_slots, sizeof *slot);
     if (slot == NULL) return drove__fail_nomem("texts of a column", n_slots * sizeof *slot);
