@@ -69,23 +69,34 @@ drove_status drove__graph_add(drove_graph *graph, const drove_layer_ops *ops, co
     return DROVE_OK;
 }
 
+static drove_status split_curve(drove_graph *graph, size_t i)
+{
+    char name[DROVE_LAYER_NAME_SIZE + 8];
+    drove_node *act, *node = &graph->node[i];
+    snprintf(name, sizeof name, "%s.act", node->name);
+    DROVE_TRY(drove__graph_add(graph, &drove__layer_activation, name, NULL, &act));
+    node = &graph->node[i]; /* which may have moved */
+    act->act = node->act;
+    act->line = node->line;
+    memcpy(act->top, drove__graph_top(node), sizeof act->top);
+    snprintf(name, sizeof name, "%s.sum", node->name);
+    DROVE_TRY(copy_name(node->top, name));
+    memcpy(act->bottom[0], node->top, sizeof act->bottom[0]);
+    node->act = DROVEK_LINEAR;
+    return DROVE_OK;
+}
+
 drove_status drove__graph_split_curves(drove_graph *graph)
 {
     const size_t n = graph->n_nodes;
     for (size_t i = 0; i < n; i++) {
-        char name[DROVE_LAYER_NAME_SIZE + 8];
-        drove_node *act, *node = &graph->node[i];
+        const drove_node *node = &graph->node[i];
         if (!node->ops->takes_act || !drovek_is_curve(node->act)) continue;
-        snprintf(name, sizeof name, "%s.act", node->name);
-        DROVE_TRY(drove__graph_add(graph, &drove__layer_activation, name, NULL, &act));
-        node = &graph->node[i]; /* which may have moved */
-        act->act = node->act;
-        act->line = node->line;
-        memcpy(act->top, drove__graph_top(node), sizeof act->top);
-        snprintf(name, sizeof name, "%s.sum", node->name);
-        DROVE_TRY(copy_name(node->top, name));
-        memcpy(act->bottom[0], node->top, sizeof act->bottom[0]);
-        node->act = DROVEK_LINEAR;
+        const drove_status status = split_curve(graph, i);
+        node = &graph->node[i];
+        if (status == DROVE_OK) continue;
+        if (graph->file == NULL) return status;
+        return drove__fail_in(status, "%s:%d: layer \"%s\"", graph->file, node->line, node->name);
     }
     return DROVE_OK;
 }

@@ -15,6 +15,7 @@
 #include "base/yaml.h"
 #include "model/custom.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -287,6 +288,26 @@ static drove_status settle_options(const reader *r, const layer_text *t, drove_l
     return DROVE_OK;
 }
 
+/* Of a layer of type activation: refuses numbers that its activation does not have. */
+static drove_status check_numbers(const reader *r, const layer_text *t)
+{
+    const drove_activation *act = drove__activation(t->node.act);
+    const float least = 1e-6f; /* of softplus, which is divided by it */
+    for (size_t i = 0; drove__graph_keys[i].name != NULL; i++) {
+        const drove_graph_key *k = &drove__graph_keys[i];
+        const bool is_slope = k->offset == offsetof(drove_layer_options, slope);
+        if (!t->has[i]) continue; /* slope or level: the type has no other key */
+        if ((is_slope ? act->slope.value : act->level.value) == 0.0f)
+            return drove__yaml_fail(r->yaml, t->line[i], t->column[i], "%s has no \"%s\"",
+                                    act->name, k->name);
+        if (act->act == DROVEK_CURVE_softplus && t->options.slope < least)
+            return drove__yaml_fail(r->yaml, t->line[i], t->column[i],
+                                    "slope: expected at least %g for softplus, found %g",
+                                    (double)least, (double)t->options.slope);
+    }
+    return DROVE_OK;
+}
+
 static drove_status add_layer(const reader *r, layer_text *t, int line, int column)
 {
     drove_node *node = NULL;
@@ -317,6 +338,7 @@ static drove_status add_layer(const reader *r, layer_text *t, int line, int colu
                                 node->name, t->ops->name);
     }
     status = settle_options(r, t, &node->opt);
+    if (status == DROVE_OK && is_activation) status = check_numbers(r, t);
     drove_layer_options *no_owner = status == DROVE_OK ? &t->options : &node->opt;
     no_owner->offset = no_owner->factor = (drove_floats){0}; /* lists have one */
     return status;

@@ -138,7 +138,8 @@ TEST(what_is_printed_reads_back)
     }
 }
 
-#define ONE "layers:\n - {name: a, type: dense, "
+#define ONE        "layers:\n - {name: a, type: dense, "
+#define CURVE(act) "layers:\n - {name: a, type: activation, activation: " act ", "
 
 TEST(mistakes_in_yaml_are_found)
 {
@@ -173,6 +174,14 @@ TEST(mistakes_in_yaml_are_found)
          "f:2:20: unknown type of layer \"dens\"; did you mean \"dense\"?"},
         {"layers:\n - {name: a, type: activation}\n",
          "f:2:4: layer \"a\": expected an activation, found none"},
+        {CURVE("relu") "slope: 0.1}\n", "f:2:50: relu has no \"slope\""},
+        {CURVE("elu") "level: 0}\n", "f:2:49: elu has no \"level\""},
+        {CURVE("elu") "slope: [1]}\n", "f:2:56: expected one value for \"slope\", found a list"},
+        {CURVE("softplus") "slope: 0}\n",
+         "f:2:54: slope: expected at least 1e-06 for softplus, found 0"},
+        {CURVE("softplus") "slope: -1}\n",
+         "f:2:54: slope: expected at least 1e-06 for softplus, found -1"},
+        {ONE "activation: softplus, slope: 1}\n", "f:2:49: dense has no \"slope\""},
         {"layers:\n - {name: a, type: lrn, activation: relu}\n",
          "f:2:4: layer \"a\": lrn takes no activation; expected a layer of type activation after "
          "it"},
@@ -436,4 +445,26 @@ TEST(curves_are_layers_behind_those_that_name_them)
     assert_string_equal(again->graph_text, m->graph_text);
     drove__model_destroy(again);
     drove__model_destroy(m);
+}
+
+/* The names that the layer behind needs are the file's to give. */
+TEST(names_of_curves_fit_and_differ)
+{
+#define SIXTY "ten_bytes_ten_bytes_ten_bytes_ten_bytes_ten_bytes_ten_bytes_"
+    static const struct {
+        const char *yaml, *error;
+    } rows[] = {
+        {"layers:\n - {name: " SIXTY ", type: dense, activation: gelu}\n",
+         "f:2: layer \"" SIXTY "\": expected a name of at most 63 bytes, found \"" SIXTY ".act\""},
+        {"layers:\n - {name: a, type: dense, activation: gelu}\n - {name: a.act, type: dense}\n",
+         "f:2: layer \"a.act\": expected each name once, found it again (first on line 3)"},
+        {"layers:\n - {name: a, type: dense, activation: gelu}\n - {name: a.sum, type: dense}\n",
+         "f:3: layer \"a.sum\": output \"a.sum\" is already that of layer \"a\""},
+    };
+    const drove_model_io io = {.n_features = 3, .n_classes = 2};
+    for (size_t i = 0; i < DROVE_COUNT(rows); i++) {
+        drove_model *m;
+        assert_int_equal(drove__model_create_text(rows[i].yaml, "f", NULL, &io, &m), DROVE_E_ARG);
+        assert_string_equal(drove_error_text(), rows[i].error);
+    }
 }
