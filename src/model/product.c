@@ -33,12 +33,12 @@ static size_t n_factors(const drove_model *model, const drove_layer *l)
     return drove__shape_floats(drove__blob_shape(model, l->bottom[1]));
 }
 
-/* Inputs of one shape may have any format, if it is the same. */
+/* Inputs of one shape may both have blocks. */
 static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
                             const drovek_format *in, drovek_format *want, drovek_format *out)
 {
     const bool is_one_shape = n_factors(opt->model, l) == l->n_in;
-    *out = is_one_shape && in[0] == in[1] ? in[0] : DROVEK_NHWC;
+    *out = is_one_shape && drovek_is_blocked(in[0]) && in[0] == in[1] ? in[0] : DROVEK_NHWC;
     want[0] = want[1] = *out;
     return DROVE_OK;
 }

@@ -178,3 +178,34 @@ TEST(several_inputs_are_converted_and_their_derivatives_back)
     drove__model_destroy(converts);
     drove__model_destroy(usual);
 }
+
+/* The data's format is not handed on: what reads a product finds channels last, or blocks. */
+TEST(a_product_of_the_data_has_channels_last)
+{
+    static const drove_model_io io = {.n_features = N_IN, .n_classes = CLASSES, .image = {C, H, W}};
+    float x[N_IN], wanted[N_IN];
+    const drove_input in = {.n_rows = 1, .dense = x};
+    drovek_table kernels;
+    drove_graph g;
+    drove_model *m;
+    drove_pass pass;
+    drove__graph_init(&g, "square");
+    drove_node *square = add(&g, &drove__layer_product, "square", NULL);
+    strcpy(square->bottom[square->n_bottoms++], "data");
+    add(&g, &drove__layer_dense, "out", "square");
+    if (drove__model_create_graph(&g, "square", NULL, &io, &m) != DROVE_OK)
+        fail_msg("%s", drove_error_text());
+    drove__graph_fini(&g);
+    assert_int_equal(drovek_select(&kernels, drove__cpu_features(), NULL), DROVE_OK);
+    assert_int_equal(drove__pass_init(&pass, m, &kernels, 1), DROVE_OK);
+    float *theta = drove__alloc(m->n_params, sizeof *theta);
+    assert_int_equal(drove__model_init(m, "he:1", 3, theta), DROVE_OK);
+    for (size_t i = 0; i < N_IN; i++) x[i] = (float)i;
+    for (size_t i = 0; i < N_IN; i++) wanted[i % (H * W) * C + i / (H * W)] = x[i] * x[i];
+    drove__model_forward(m, &kernels, theta, &in, &pass);
+    assert_true(pass.format[0] == DROVEK_NCHW && pass.format[1] == DROVEK_NHWC);
+    assert_memory_equal(pass.out[0], wanted, sizeof wanted);
+    drove__free(theta);
+    drove__pass_fini(&pass);
+    drove__model_destroy(m);
+}
