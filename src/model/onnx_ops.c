@@ -246,7 +246,7 @@ static drove_status add_act(drove_onnx_reader *r, const drove_onnx_node *n, drov
 static drove_status read_number(const drove_onnx_reader *r, const drove_onnx_node *n,
                                 const drove_act_number *number, float *out)
 {
-    *out = number->onnx_value;
+    *out = number->value != 0.0f ? number->onnx_value : DROVE_ACT_OWN; /* 0: it has none */
     if (number->attribute == NULL) return DROVE_OK;
     DROVE_TRY(drove__onnx_real(r, n, number->attribute, out));
     if (fabsf(*out) <= 1e6f) return DROVE_OK;
@@ -271,7 +271,8 @@ static drove_status read_gelu(drove_onnx_reader *r, const drove_onnx_node *n)
     DROVE_TRY(drove__onnx_text(r, n, "approximate", how));
     if (strcmp(how, "none") != 0 && strcmp(how, "tanh") != 0)
         return drove__onnx_fail(r, n, "approximate: expected none or tanh, found %s", how);
-    return add_act(r, n, how[0] == 'n' ? DROVEK_CURVE_gelu : DROVEK_CURVE_gelu_tanh, 0.0f, 0.0f);
+    return add_act(r, n, how[0] == 'n' ? DROVEK_CURVE_gelu : DROVEK_CURVE_gelu_tanh, DROVE_ACT_OWN,
+                   DROVE_ACT_OWN);
 }
 
 static drove_status read_lrn(drove_onnx_reader *r, const drove_onnx_node *n)

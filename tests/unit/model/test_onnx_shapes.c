@@ -528,3 +528,23 @@ TEST(activations_are_read_with_their_numbers)
     onnx_real("alpha", 1e9f);
     onnx_refused("alpha: expected -1e6 to 1e6, found 1e+09");
 }
+
+/* A description names the numbers of activations that have such, and no others. */
+TEST(activations_without_numbers_name_none)
+{
+    drove_graph g;
+    char *text = NULL;
+    onnx_begin();
+    onnx_node("Relu", "x", "y");
+    onnx_node("Gelu", "y", "z");
+    onnx_node("Elu", "z", "out");
+    onnx_real("alpha", 2.0f);
+    onnx_data(4, 1, 1, 0, "squared");
+    if (onnx_read(&g) != DROVE_OK) fail_msg("%s", drove_error_text());
+    assert_int_equal(drove__graph_print_yaml(&g, &text), DROVE_OK);
+    const char *slope = strstr(text, "slope");
+    assert_true(slope != NULL && strncmp(slope, "slope: 2}", 9) == 0);
+    assert_true(strstr(slope + 1, "slope") == NULL && strstr(text, "level") == NULL);
+    free(text);
+    drove__graph_fini(&g);
+}
