@@ -214,21 +214,30 @@ drove_status drove__onnx_read_sub(drove_onnx_reader *r, const drove_onnx_node *n
     return DROVE_OK;
 }
 
-static bool is_image(const drove_onnx_value *v)
+/* Of one shape, or a number for each channel; true where shapes are not known. */
+static bool is_factor_of(const drove_onnx_value *factor, const drove_onnx_value *x)
 {
-    return v->rank == 4 && v->side[2] * v->side[3] != 1;
+    bool is_same = x->rank == factor->rank, is_one = is_same;
+    if (x->rank * factor->rank == 0) return true;
+    for (unsigned k = 1; k < x->rank && k < factor->rank; k++) {
+        is_same = is_same && factor->side[k] == x->side[k];
+        is_one = is_one && factor->side[k] == (k == 1 ? x->side[k] : 1);
+    }
+    return is_same || is_one;
 }
 
-/* Two parts of the network: of one shape, or an image and a number for each of its channels. */
+/* Two parts of the network, in either order. */
 static drove_status read_product(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     drove_onnx_value to;
     drove_node *node;
-    const size_t whole = is_image(&n->input[1]) && !is_image(&n->input[0]) ? 1 : 0;
+    const size_t whole = drove__onnx_each(&n->input[1]) > drove__onnx_each(&n->input[0]) ? 1 : 0;
     const drove_onnx_value *x = &n->input[whole], *factor = &n->input[1 - whole];
-    if (x->rank * factor->rank != 0 && x->rank != factor->rank) {
+    if (!is_factor_of(factor, x)) {
         char first[128], other[128];
-        return drove__onnx_fail(r, n, "expected inputs of as many dimensions, found %s and %s",
+        return drove__onnx_fail(r, n,
+                                "expected inputs of one shape, or a number for each channel of "
+                                "the other, found %s and %s",
                                 drove__onnx_shape_text(&n->input[0], first),
                                 drove__onnx_shape_text(&n->input[1], other));
     }

@@ -548,3 +548,22 @@ TEST(activations_without_numbers_name_none)
     free(text);
     drove__graph_fini(&g);
 }
+
+/* An image and a number for each of its channels, in either order; no other broadcasting. */
+TEST(products_of_two_parts_are_by_number_or_channel)
+{
+    static const float x[] = {1, 2, 3, 5}, expected[] = {1.5f, 3, 12, 20};
+    static const char *const inputs[] = {"x,g", "g,x"};
+    for (size_t i = 0; i < DROVE_COUNT(inputs); i++) {
+        onnx_begin();
+        onnx_node("GlobalAveragePool", "x", "g");
+        onnx_node("Mul", inputs[i], "out");
+        computes(2, 1, 2, x, 4, expected);
+    }
+    onnx_begin();
+    onnx_node("Flatten", "x", "f");
+    onnx_node("Mul", "x,f", "out");
+    onnx_data(2, 1, 2, 0, "squared");
+    onnx_refused("expected inputs of one shape, or a number for each channel of the other, found "
+                 "[N, 2, 1, 2] and [N, 4]");
+}
