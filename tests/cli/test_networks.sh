@@ -17,6 +17,12 @@ run_for 2 train --data synth:digits?n=64 --model mlp:16777216,1000000
 grep -qE '^drove: model mlp:[0-9,]+: expected at most [0-9.]+ GiB of memory, .* found a need of [0-9.]+ GiB: ' err.txt ||
     fail "no word about memory: $(cat err.txt)"
 
+# Sparse data are for chains of dense layers.
+sparse='synth:logistic?n=64&d=20&density=0.2'
+run_for 0 train --data "$sparse" --model mlp:4 --activation tanh --test none --until updates=2 --quiet
+wrong 'model mlp:4: expected dense data, found sparse data' train --data "$sparse" --model mlp:4 --activation gelu \
+    --test none --until updates=2 --quiet
+
 # One worker: the same parameters from two runs, the choice of convolutions being made in the first.
 for folder in one two; do
     # shellcheck disable=SC2086

@@ -150,7 +150,9 @@ static drove_status check_options(const drove_engine_options *opt)
                            drove__data_n_inputs(opt->data), opt->model->n_inputs);
     }
     if (drove__storage_is_sparse(opt->data->storage) && !opt->model->is_chain) {
-        return drove__fail(DROVE_E_SHAPE, "model %s: expected images, found sparse data",
+        return drove__fail(DROVE_E_SHAPE,
+                           "model %s: expected dense data, found sparse data, which networks of "
+                           "dense layers with relu, sigmoid or tanh read",
                            opt->model->spec);
     }
     DROVE_TRY(drove__accel_pass_supports(opt->model));

@@ -89,7 +89,9 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     *out = NULL;
     if (opt->max_rows == 0) return drove__fail(DROVE_E_ARG, "batch: expected at least 1 example");
     if (drove__storage_is_sparse(opt->data->storage) && !opt->model->is_chain) {
-        return drove__fail(DROVE_E_SHAPE, "model %s: expected images, found sparse data",
+        return drove__fail(DROVE_E_SHAPE,
+                           "model %s: expected dense data, found sparse data, which networks of "
+                           "dense layers with relu, sigmoid or tanh read",
                            opt->model->spec);
     }
     if (drove__data_n_inputs(opt->data) != opt->model->n_inputs) {
