@@ -13,11 +13,8 @@
 #include "kernel/lanes/blocks.h"
 #include "kernel/tiers.h"
 
-enum {
-    LRN_BLOCK = 16,
-    LRN_REGISTERS = LRN_BLOCK / LANES
-}; /* of the larger blocks; the others
-                                                               have one register, or go to C */
+/* Of the larger blocks; the others have one register, or go to C. */
+enum { LRN_BLOCK = 16, LRN_REGISTERS = LRN_BLOCK / LANES };
 
 INLINE bool lrn_is_usual(const drovek_lrn *l)
 {
