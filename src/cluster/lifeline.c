@@ -3,7 +3,7 @@
  * Memory model: the descriptor on which a signal handler says its byte is one atomic word in the
  * default order, and so is the wish to say it.  The handler writes the wish and then reads the
  * descriptor, the thread writes the descriptor and then reads the wish, so one of them says the
- * byte; twice does no harm.  The descriptor is never closed, but shut down: a handler that has read
+ * end; twice does no harm.  The descriptor is never closed, but shut down: a handler that has read
  * it before must not write to another file that was given the number since.  All else is the
  * thread's, handed over by creating and joining it.
  */
@@ -82,7 +82,7 @@ void drove__lifeline_say_end(void)
     const int before = errno;
     atomic_store(&ends, true);
     const int fd = atomic_load(&guest);
-    if (fd >= 0) (void)!send(fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (fd >= 0) (void)!send(fd, "\0", 2, MSG_NOSIGNAL | MSG_DONTWAIT); /* the first: an answer */
     errno = before;
 }
 
@@ -101,18 +101,18 @@ static void accept_caller(drove_lifeline *l)
     l->caller_until_ns = drove__now_ns() + CALLER_MS * 1000000ull;
 }
 
-/* A caller with the right number becomes the guest, and is answered. */
+/* A caller with the right number becomes the guest, and is answered.  It is the guest before: from
+ * then on an end is said with an answer, and a guest that has one has heard the end too. */
 static void hear_caller(drove_lifeline *l)
 {
     uint64_t token = 0;
-    const bool is_right = recv(l->caller, &token, sizeof token, 0) == (ssize_t)sizeof token &&
-                          token == l->token && send(l->caller, "", 1, MSG_NOSIGNAL) == 1;
-    if (!is_right) {
+    if (recv(l->caller, &token, sizeof token, 0) != (ssize_t)sizeof token || token != l->token) {
         close_fd(&l->caller);
         return;
     }
     atomic_store(&guest, l->caller);
     if (atomic_load(&ends)) drove__lifeline_say_end(); /* nobody was there to hear it */
+    else (void)!send(l->caller, "", 1, MSG_NOSIGNAL);
     l->caller = -1;
     close_fd(&l->listener);
 }

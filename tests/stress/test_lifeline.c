@@ -175,7 +175,8 @@ TEST(callers_of_no_job_do_no_harm)
     assert_int_equal(send(fd, &card.token, 8, MSG_NOSIGNAL), 8);
     assert_int_equal(recv(fd, &byte, 1, 0), 1);
     drove__lifeline_destroy(l);
-    assert_int_equal(recv(fd, &byte, 1, 0), 1); /* it leaves */
+    for (unsigned i = 0; i < 2; i++) /* it leaves, with an answer for who has none yet */
+        assert_int_equal(recv(fd, &byte, 1, 0), 1);
     assert_int_equal(recv(fd, &byte, 1, 0), 0);
     close(fd);
     drove__lifeline_destroy(NULL);
