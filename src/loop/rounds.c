@@ -6,10 +6,10 @@
  * a state has the rounds by which each is behind.  Not of data from disk, whose windows have gone:
  * workers of one process, which alone train on them, halt in the same round.
  *
- * One word has the rounds that somebody has begun and whether the run is halted.  A halt thus tells
- * exactly which rounds must still be finished by all: whoever would begin another one changes the
- * word and sees the halt, or is seen by it.  All workers come at once, from the end of their last
- * round, and a lock would send most of them to sleep.
+ * One word holds the number of rounds begun and whether the run is halted.  So a halt knows exactly
+ * which rounds all workers still have to finish: a worker that begins another one changes the word,
+ * and either sees the halt or is counted by it.  Workers arrive together, at the end of a round; a
+ * lock would put most of them to sleep.
  */
 #include "loop/sources.h"
 
@@ -33,7 +33,7 @@ typedef struct rounds {
 
 enum { HALTED = 1, ROUND = 2 };
 
-/* Rounds that somebody has begun.  Relaxed: a number alone, exact once the workers are parked. */
+/* The number of rounds begun.  Relaxed: a number alone, exact once the workers are parked. */
 static uint64_t started(const rounds *r)
 {
     return atomic_load_explicit(&r->begun, memory_order_relaxed) / ROUND;

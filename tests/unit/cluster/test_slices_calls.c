@@ -354,6 +354,23 @@ TEST(slices_are_joined_and_split)
     expect_buckets(one, 1, of_one, 9);
 }
 
+/* An exchange of these parts in the place of the rig's. */
+static void replace_exchange(rig *r, const drove_span *part, size_t n_parts)
+{
+    drove__slices_destroy(r->x);
+    const drove_slice_exchange_options opt = {.transport = &r->t,
+                                              .worker = WORKER,
+                                              .n_all = N_ALL,
+                                              .first = FIRST,
+                                              .n_here = N_HERE,
+                                              .part = part,
+                                              .n_parts = n_parts,
+                                              .kernels = &scales_nothing,
+                                              .done = done,
+                                              .context = r};
+    assert_int_equal(drove__slices_create(&opt, &r->x), DROVE_OK);
+}
+
 /* A bucket of a split slice waits for that slice alone, a joined one for all that it has. */
 TEST(a_bucket_waits_for_its_slices)
 {
@@ -362,18 +379,7 @@ TEST(a_bucket_waits_for_its_slices)
     const drove_span part[] = {{0, EACH}, {EACH, EACH / 4}, {EACH + EACH / 4, EACH / 4}};
     rig r;
     open_rig(&r);
-    drove__slices_destroy(r.x);
-    const drove_slice_exchange_options opt = {.transport = &r.t,
-                                              .worker = WORKER,
-                                              .n_all = N_ALL,
-                                              .first = FIRST,
-                                              .n_here = N_HERE,
-                                              .part = part,
-                                              .n_parts = 3,
-                                              .kernels = &scales_nothing,
-                                              .done = done,
-                                              .context = &r};
-    assert_int_equal(drove__slices_create(&opt, &r.x), DROVE_OK);
+    replace_exchange(&r, part, 3);
     atomic_store(&n_may_finish, MOST_CALLS);
     assert_int_equal(drove__slices_offer(r.x, 2, value, eta), DROVE_OK);
     rest_a_while();
@@ -394,19 +400,8 @@ TEST(finish_does_not_wait_during_backward)
     const drove_span part[] = {{0, EACH}, {EACH, EACH}};
     rig r;
     open_rig(&r);
-    drove__slices_destroy(r.x);
     r.t.in_background = true;
-    const drove_slice_exchange_options opt = {.transport = &r.t,
-                                              .worker = WORKER,
-                                              .n_all = N_ALL,
-                                              .first = FIRST,
-                                              .n_here = N_HERE,
-                                              .part = part,
-                                              .n_parts = 2,
-                                              .kernels = &scales_nothing,
-                                              .done = done,
-                                              .context = &r};
-    assert_int_equal(drove__slices_create(&opt, &r.x), DROVE_OK);
+    replace_exchange(&r, part, 2);
     assert_int_equal(drove__slices_offer(r.x, 1, value, eta), DROVE_OK);
     await_calls(2);
     rest_a_while();
