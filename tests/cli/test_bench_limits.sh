@@ -10,7 +10,8 @@ import json, sys
 batches, widths = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 out = json.load(open("out.txt"))
 near = lambda a, b: abs(a - b) <= 2e-5 * abs(b)
-share = lambda x: 0 < x <= 1.5
+# A mistaken count or unit is out by a thousand; another program that runs during one of two timings, by two or three.
+share = lambda x: 0 < x < 20
 assert {"bench", "drove", "processor", "n_processors", "isa", "seconds", "model", "inputs", "outputs", "parameters", "library",
         "peak_lanes", "peak_gflops", "one_example", "batches", "reading", "huge_page_bytes", "line_ns", "devices"} == set(out)
 assert out["bench"] == "limits" and out["inputs"] == widths[0] and out["outputs"] == widths[-1]

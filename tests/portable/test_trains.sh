@@ -23,7 +23,7 @@ trains() {
 }
 trains table 0.97 points.csv --label label --model logistic --strategy hogwild --until epochs=30 --lr 1
 trains dense 0.95 'synth:digits?n=1000' --model mlp:32 --strategy sequential --until epochs=10 --lr 0.1 --rule momentum
-trains images 0.8 'synth:digits?n=120' --model lenet --strategy leashed --batch 8 --eval-every 3 --until epochs=3 --lr 0.002 --rule adam
+trains images 0.8 'synth:digits?n=120' --model lenet --strategy leashed --batch 8 --eval-every 5 --until epochs=5 --lr 0.002 --rule adam
 trains bytes 0.85 'synth:digits?n=1000' --model mlp:32 --precision D8M8 --strategy sequential --until epochs=10 --lr 0.1
 
 # Class by class, from the saved model: as many rows as the table has, and the right label for the clear ones.
