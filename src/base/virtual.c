@@ -52,6 +52,8 @@ struct drove_virtual {
     double now_ns;
     _Atomic uint64_t shown_ns; /* the same, for threads that are no actors */
     uint64_t n_turns, n_switches, looked_ns;
+    bool (*sees)(const void *context); /* the controlling thread's; NULL: it watches nothing */
+    const void *seen_in;
     unsigned n_moving[DROVE_MOST_SOCKETS]; /* actors that move bytes there */
     unsigned n_racing[DROVE_MOST_SOCKETS]; /* and that take some of an unprotected vector */
     drove_holders *holders;                /* NULL: taking lines costs nothing */
@@ -129,11 +131,15 @@ static drove_actor *first_of(drove_virtual *v)
     return first;
 }
 
-/* The controlling thread, now and then, whatever its deadline, and without any virtual time. */
+/* The controlling thread, when it sees what it watches, and now and then, whatever its deadline,
+ * and without any virtual time. */
 static drove_actor *glance(drove_virtual *v)
 {
     drove_actor *control = &v->actor[v->n - 1];
-    if (++v->n_switches % SWITCHES_PER_LOOK != 0 || control->state != ACTOR_WAITING) return NULL;
+    v->n_switches++;
+    if (control->state != ACTOR_WAITING) return NULL;
+    if (v->sees != NULL && v->sees(v->seen_in)) return control;
+    if (v->n_switches % SWITCHES_PER_LOOK != 0) return NULL;
     uint64_t real_ns = drove__real_ns();
     if (real_ns - v->looked_ns < GLANCE_NS) return NULL;
     v->looked_ns = real_ns;
@@ -261,6 +267,14 @@ void drove__virtual_admit(drove_virtual *v, unsigned actor)
 {
     pthread_mutex_lock(&v->lock);
     queue_up(v, &v->actor[actor], ACTOR_READY, v->now_ns);
+    pthread_mutex_unlock(&v->lock);
+}
+
+void drove__virtual_watch(drove_virtual *v, bool (*sees)(const void *context), const void *context)
+{
+    pthread_mutex_lock(&v->lock);
+    v->sees = sees;
+    v->seen_in = context;
     pthread_mutex_unlock(&v->lock);
 }
 

@@ -65,6 +65,10 @@ const drove_clock *drove__virtual_clock(const drove_virtual *v);
  * on, as soon as its thread enters.  The first call before all others. */
 void drove__virtual_begin(drove_virtual *v);
 void drove__virtual_admit(drove_virtual *v, unsigned actor);
+/* By the controlling thread, whose wait ends, with false and in no virtual time, once sees(context)
+ * is true; it is asked whenever an actor has run.  Behind it the actors go on as if nothing had
+ * been.  NULL: no longer. */
+void drove__virtual_watch(drove_virtual *v, bool (*sees)(const void *context), const void *context);
 /* By the controlling thread: it is an actor no longer; all others have left or wait for ever. */
 void drove__virtual_end(drove_virtual *v);
 /* The calling thread becomes an actor that was admitted, and returns when it is to run. */

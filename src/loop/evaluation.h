@@ -2,7 +2,8 @@
  * normalisation's statistics, measuring devices.
  *
  * drove__worker_*: on a worker's thread, for one command.  The rest: on the controlling thread,
- * workers parked.
+ * workers parked.  On a virtual clock that thread may also do it while they train (it is an actor
+ * then, and runs alone): by itself, in no virtual time, so that nothing it looks at is changed.
  */
 #ifndef DROVE_LOOP_EVALUATION_H
 #define DROVE_LOOP_EVALUATION_H

@@ -74,6 +74,16 @@ static uint64_t next_evaluation(const drove_config_length *length, const drove_w
     return width == 0 ? at : (at + width - 1) / width * width;
 }
 
+/* Batches behind the run, or examples, as the source counts: as workers stand when they are parked;
+ * in the middle of their steps all before the last begun or, of examples, done. */
+static uint64_t position(const drove_workers *workers)
+{
+    uint64_t n = atomic_load(&workers->loop->source->next);
+    if (drove__actor == NULL) return n;
+    if (workers->plan.source->counts_rows) n = drove__run_examples(workers);
+    return n > 0 ? n - 1 : 0;
+}
+
 /* True if the loss is the best so far, whose parameters are kept then.  The place of a signal must
  * not decide which they are. */
 static bool is_best(const drove_problem *problem, drove_state *state)
@@ -133,8 +143,9 @@ static drove_status score_all(const drove_problem *problem, const drove_workers 
                       &st->test_accuracy);
 }
 
-/* Scores the present parameters, keeps them if they are the best, and tells of it. */
-static drove_status evaluate_run(drove_run *run)
+/* Scores the present parameters, keeps them if they are the best, tells of it.  *wants_cut: of a
+ * planned evaluation (stopping.h); NULL: it is that of the end. */
+static drove_status evaluate_run(drove_run *run, bool *wants_cut)
 {
     const drove_config *config = &run->config;
     const drove_config_length *length = &config->length;
@@ -149,7 +160,7 @@ static drove_status evaluate_run(drove_run *run)
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
     /* The first planned evaluation that is still to come. */
-    uint64_t next = atomic_load(&loop->source->next);
+    const uint64_t next = position(workers);
     /* Near it at once, from below: a state file may hold any counter. */
     double slot = ((double)next - loop->source->width) / batches_between(length, workers) - 2.0;
     st->evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
@@ -178,7 +189,9 @@ static drove_status evaluate_run(drove_run *run)
     drove__run_progress(&length->until, workers, state, st->train_ns, &p);
     p.evaluated = 1;
     if (output->cb.evaluated != NULL) output->cb.evaluated(output->cb.context, &p);
-    return drove__output_evaluation(workers, state, output, &p);
+    DROVE_TRY(drove__output_evaluation(workers, state, output, &p));
+    if (wants_cut == NULL || !is_finite) return DROVE_OK;
+    return drove__stopping_evaluated(problem, workers, state, wants_cut);
 }
 
 /* ---- when to stop ---- */
@@ -273,13 +286,17 @@ static uint64_t next_save_ns(const drove_config_length *length, const drove_stat
     return add_capped(state->save.done_ns, ns_of(length->save_every.amount));
 }
 
-/* One stretch, up to batch `limit`, a signal, most_s of training or the next save by clock. */
-static drove_status train_until(const drove_config_length *length, drove_workers *workers,
-                                drove_state *state, uint64_t limit, double most_s,
-                                const drove_callbacks *cb)
+typedef struct stretch {            /* of training: from open until the workers are parked */
+    uint64_t start_ns, deadline_ns; /* of the workers' clock */
+    uint64_t train_ns;              /* training time before it */
+    bool is_halted;
+} stretch;
+
+/* The workers set off, up to batch `limit`, most_s of training or the next save by clock. */
+static drove_status begin_stretch(const drove_config_length *length, drove_workers *workers,
+                                  drove_state *state, uint64_t limit, double most_s, stretch *out)
 {
-    drove_standing *st = &state->standing;
-    const drove_clock *clock = workers->loop->clock;
+    const drove_standing *st = &state->standing;
     drove_source *from = workers->loop->source;
     drove_host *host = workers->loop->host;
     uint64_t last_ns = ns_of(most_s);
@@ -291,12 +308,12 @@ static drove_status train_until(const drove_config_length *length, drove_workers
     drove__replay_stretch(workers, &limit);
     state->display.rate_examples = drove__run_examples(workers);
     state->display.rate_ns = st->train_ns;
-    uint64_t start = drove__clock_now(clock);
-    uint64_t deadline =
-        last_ns == UINT64_MAX
-            ? UINT64_MAX
-            : add_capped(start, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
-    bool halted = false;
+    *out = (stretch){.start_ns = drove__clock_now(workers->loop->clock),
+                     .deadline_ns = UINT64_MAX,
+                     .train_ns = st->train_ns};
+    if (last_ns != UINT64_MAX)
+        out->deadline_ns =
+            add_capped(out->start_ns, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     from->train_ns = st->train_ns;
     uint64_t most_updates = length->until.updates; /* at which the stretch has to end */
     if (length->save_every.unit == DROVE_SAVE_UPDATES)
@@ -307,19 +324,43 @@ static drove_status train_until(const drove_config_length *length, drove_workers
                            atomic_load(&from->next));
     state->theta_is_current = false;
     host->ops->go(host, DROVE_DO_TRAIN);
-    for (;;) {
-        uint64_t now = drove__clock_now(clock);
-        if (host->ops->wait(host, halted ? now + TICK_NS : least(now + TICK_NS, deadline))) break;
-        now = drove__clock_now(clock);
-        if (!halted && (drove__run_signal(&state->interrupt) != 0 || now >= deadline)) {
-            drove__loop_halt(workers->loop);
-            halted = true;
-        }
-        (void)drove__source_check(from); /* says who is lost */
-        show_progress(length, workers, state, st->train_ns + now - start, cb);
-    }
-    uint64_t end = drove__clock_now(clock);
-    st->train_ns += end - start;
+    return DROVE_OK;
+}
+
+static void halt_stretch(const drove_workers *workers, stretch *s)
+{
+    drove__loop_halt(workers->loop);
+    if (workers->loop->on != NULL) drove__virtual_watch(workers->loop->on, NULL, NULL);
+    s->is_halted = true;
+}
+
+/* False: the workers are parked.  True: it is time to look at the run. */
+static bool wait_stretch(const drove_config_length *length, const drove_workers *workers,
+                         drove_state *state, stretch *s, const drove_callbacks *cb)
+{
+    const drove_clock *clock = workers->loop->clock;
+    drove_host *host = workers->loop->host;
+    uint64_t now = drove__clock_now(clock);
+    if (host->ops->wait(host, s->is_halted ? now + TICK_NS : least(now + TICK_NS, s->deadline_ns)))
+        return false;
+    now = drove__clock_now(clock);
+    if (!s->is_halted && (drove__run_signal(&state->interrupt) != 0 || now >= s->deadline_ns))
+        halt_stretch(workers, s);
+    (void)drove__source_check(workers->loop->source); /* says who is lost */
+    state->standing.train_ns = s->train_ns + now - s->start_ns;
+    show_progress(length, workers, state, state->standing.train_ns, cb);
+    return true;
+}
+
+/* The workers are parked. */
+static drove_status end_stretch(const drove_config_length *length, drove_workers *workers,
+                                drove_state *state, const stretch *s, const drove_callbacks *cb)
+{
+    drove_standing *st = &state->standing;
+    drove_source *from = workers->loop->source;
+    uint64_t end = drove__clock_now(workers->loop->clock);
+    st->train_ns = s->train_ns + end - s->start_ns;
+    state->theta_is_current = false;
     if (end - state->display.shown_ns >= TICK_NS)
         show_progress(length, workers, state, st->train_ns, cb); /* stretches are short */
     if (from->ops->settle != NULL) from->ops->settle(from);
@@ -329,7 +370,7 @@ static drove_status train_until(const drove_config_length *length, drove_workers
     workers->loop->worker[0].trace.clamped += sync->n_clamped;
     sync->n_clamped = 0;
     workers->ranks.signal_number = drove__run_signal(&state->interrupt);
-    DROVE_TRY(host->ops->status(host));
+    DROVE_TRY(workers->loop->host->ops->status(workers->loop->host));
     return drove__ranks_parked(workers, state);
 }
 
@@ -348,11 +389,19 @@ static bool save_is_due(const drove_config_length *length, const drove_workers *
     return false;
 }
 
+/* On a virtual clock a planned evaluation does not end the stretch: it is made as soon as a batch
+ * behind its place is begun, in no time, with the workers in the middle of their steps.  Parked,
+ * they would all set out again together, and be at each other's heels. */
+static bool evaluates_in_flight(const drove_workers *workers)
+{
+    return workers->loop->on != NULL;
+}
+
 static uint64_t next_stop(const drove_config_length *length, const drove_workers *workers,
                           const drove_state *state)
 {
-    uint64_t stop =
-        least(next_evaluation(length, workers, state), batches_for(workers, length->until.epochs));
+    uint64_t stop = batches_for(workers, length->until.epochs);
+    if (!evaluates_in_flight(workers)) stop = least(stop, next_evaluation(length, workers, state));
     stop = least(stop, batches_for_updates(workers, length->until.updates));
     if (length->save_every.unit == DROVE_SAVE_EPOCHS)
         stop = least(stop, next_save_batch(length, workers, state));
@@ -379,9 +428,24 @@ drove_status drove__run_piece(const drove_config_length *length, drove_workers *
 {
     const double end_s = seconds(state->standing.train_ns) + train_s;
     const drove_callbacks silent = {0};
-    DROVE_TRY(train_until(length, workers, state, UINT64_MAX / 2, end_s, &silent));
+    stretch s;
+    DROVE_TRY(begin_stretch(length, workers, state, UINT64_MAX / 2, end_s, &s));
+    while (wait_stretch(length, workers, state, &s, &silent)) continue;
+    DROVE_TRY(end_stretch(length, workers, state, &s, &silent));
     DROVE_TRY(drove__source_check(workers->loop->source));
     return drove__sync_parked(workers->loop->sync);
+}
+
+typedef struct due { /* what decides whether an evaluation is */
+    const drove_config_length *length;
+    const drove_workers *workers;
+    const drove_state *state;
+} due;
+
+static bool evaluation_is_due(const void *context)
+{
+    const due *d = context;
+    return position(d->workers) >= next_evaluation(d->length, d->workers, d->state);
 }
 
 static void restore_denormals(uint64_t *before)
@@ -400,14 +464,16 @@ drove_status drove__run_control(drove_run *run)
     drove_loop *loop = workers->loop;
     const char *out = config->files.out, *record = config->files.record;
     bool evaluated = true; /* the standing is that of the present parameters */
+    bool wants_cut;
+    stretch s;
+    const due next = {.length = length, .workers = workers, .state = state};
     drove_status status, lost;
     char text[DROVE_ERROR_TEXT_SIZE];
     /* Means of replicas and centres are computed in this thread: with the workers' arithmetic. */
     __attribute__((cleanup(restore_denormals), unused)) uint64_t before = drove__denormals_flush();
 
     if (state->standing.n_evaluations == 0) {
-        if ((status = evaluate_run(run)) != DROVE_OK) goto fail;
-        DROVE_TRY(drove__stopping_evaluated(problem, workers, state, cb, &evaluated));
+        if ((status = evaluate_run(run, &wants_cut)) != DROVE_OK) goto fail;
     } else if (run_is_over(length, workers, state)) {
         drove__run_say_nothing_to_do(config, workers, state, cb);
     } else {
@@ -415,9 +481,22 @@ drove_status drove__run_control(drove_run *run)
     }
 
     while (!run_is_over(length, workers, state)) {
-        status = train_until(length, workers, state, next_stop(length, workers, state),
-                             drove__run_most_seconds(&length->until, workers), cb);
+        wants_cut = false;
+        status = begin_stretch(length, workers, state, next_stop(length, workers, state),
+                               drove__run_most_seconds(&length->until, workers), &s);
         if (status != DROVE_OK) return drove__run_record_failed(workers, state, status, cb);
+        if (evaluates_in_flight(workers)) drove__virtual_watch(loop->on, evaluation_is_due, &next);
+        while (wait_stretch(length, workers, state, &s, cb)) {
+            if (s.is_halted || !evaluates_in_flight(workers) || !evaluation_is_due(&next)) continue;
+            state->theta_is_current = false;
+            status = evaluate_run(run, &wants_cut);
+            if (status != DROVE_OK) drove__error_copy(text);
+            if (status != DROVE_OK || wants_cut || run_is_over(length, workers, state))
+                halt_stretch(workers, &s);
+        }
+        const drove_status parked = end_stretch(length, workers, state, &s, cb);
+        if (status != DROVE_OK) return drove__fail(status, "%s", text);
+        if (parked != DROVE_OK) return drove__run_record_failed(workers, state, parked, cb);
         if ((status = drove__source_check(loop->source)) != DROVE_OK) goto fail;
         DROVE_TRY(drove__sync_parked(loop->sync));
         DROVE_TRY(
@@ -428,13 +507,15 @@ drove_status drove__run_control(drove_run *run)
         evaluated = atomic_load(&loop->ending.nonfinite) ||
                     atomic_load(&loop->source->next) >= next_evaluation(length, workers, state);
         if (evaluated) {
-            if ((status = evaluate_run(run)) != DROVE_OK) goto fail;
+            if ((status = evaluate_run(run, &wants_cut)) != DROVE_OK) goto fail;
             if (atomic_load(&loop->ending.nonfinite)) {
                 DROVE_TRY(drove__stopping_recover(workers, state, cb));
                 evaluated = atomic_load(&loop->ending.nonfinite) != 0;
-            } else {
-                DROVE_TRY(drove__stopping_evaluated(problem, workers, state, cb, &evaluated));
             }
+        }
+        if (wants_cut) {
+            DROVE_TRY(drove__stopping_cut(workers, state, cb));
+            evaluated = false;
         }
         if (save_is_due(length, workers, state, evaluated)) DROVE_TRY(drove__state_save(run));
     }
@@ -444,8 +525,11 @@ drove_status drove__run_control(drove_run *run)
      * here evaluates where an unbroken one does. */
     if (!evaluated) {
         const drove_standing planned = state->standing;
-        if ((status = evaluate_run(run)) != DROVE_OK) goto fail;
+        if ((status = evaluate_run(run, NULL)) != DROVE_OK) goto fail;
+        /* A target that was met in flight stays met, whatever the last steps do. */
+        const bool was_reached = state->outcome == DROVE_REACHED;
         (void)run_is_over(length, workers, state);
+        if (was_reached && state->outcome != DROVE_CRASHED) state->outcome = DROVE_REACHED;
         state->standing.evaluation_slot = planned.evaluation_slot;
         state->standing.since_best = planned.since_best;
         state->standing.patience_loss = planned.patience_loss;

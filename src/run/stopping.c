@@ -42,20 +42,22 @@ static drove_status step_back(const drove_workers *workers, drove_state *state, 
 }
 
 drove_status drove__stopping_evaluated(const drove_problem *problem, const drove_workers *workers,
-                                       drove_state *state, const drove_callbacks *cb,
-                                       bool *is_current)
+                                       drove_state *state, bool *wants_cut)
 {
     drove_standing *st = &state->standing;
     drove_plateau plateau;
     double loss = deciding_loss(problem, state);
     bool cuts = drove__optim_plateau(workers->optim, &plateau);
+    *wants_cut = false;
     if ((!cuts && !st->recovers) || !isfinite(loss)) return DROVE_OK;
     if (loss < st->back_loss) {
         drove_sync *sync = workers->loop->sync;
         if (state->back == NULL) state->back = drove__alloc(sync->n_vector, sizeof *state->back);
         if (state->back == NULL)
             return drove__fail_nomem("parameters to step back to", sync->n_vector * sizeof(float));
-        const drove_params at = sync->ops->peek(sync);
+        const drove_params at = drove__sync_now(sync);
+        if (drove__params_bytes(&at) == NULL)
+            return drove__fail_nomem("parameters to step back to", sync->n_vector * sizeof(float));
         memcpy(state->back, drove__params_bytes(&at), sync->n_vector * sizeof *state->back);
         st->back_loss = deciding_loss(problem, state);
         st->back_epochs =
@@ -68,9 +70,17 @@ drove_status drove__stopping_evaluated(const drove_problem *problem, const drove
     }
     if (!cuts) return DROVE_OK;
     st->since_best = st->n_stalled;
-    if (st->n_stalled < plateau.patience || st->n_cuts >= plateau.most_cuts) return DROVE_OK;
+    *wants_cut = st->n_stalled >= plateau.patience && st->n_cuts < plateau.most_cuts;
+    return DROVE_OK;
+}
+
+drove_status drove__stopping_cut(const drove_workers *workers, drove_state *state,
+                                 const drove_callbacks *cb)
+{
+    drove_standing *st = &state->standing;
+    drove_plateau plateau;
+    (void)drove__optim_plateau(workers->optim, &plateau);
     st->n_cuts++;
-    *is_current = false;
     DROVE_TRY(step_back(workers, state, plateau.factor));
     drove__run_say(cb,
                    "plateau: back to the parameters of epoch %.2f, where the loss was %.4g; step "

@@ -19,11 +19,14 @@
 
 #include "values/values.h"
 
-/* After a planned evaluation.  *is_current becomes false where it steps back: the losses are those
- * of other parameters then.  Errors: those of a strategy's restore. */
+/* After a planned evaluation, also with the workers in the middle of their steps.  *wants_cut: the
+ * step size is to be cut as soon as they are parked.  Errors: DROVE_E_NOMEM. */
 drove_status drove__stopping_evaluated(const drove_problem *problem, const drove_workers *workers,
-                                       drove_state *state, const drove_callbacks *cb,
-                                       bool *is_current);
+                                       drove_state *state, bool *wants_cut);
+/* Steps back and cuts the step size: the losses are those of other parameters from then on.
+ * Errors: those of a strategy's restore. */
+drove_status drove__stopping_cut(const drove_workers *workers, drove_state *state,
+                                 const drove_callbacks *cb);
 /* loop->ending.nonfinite is set: steps back and clears it, or leaves it, which ends the run: it has
  * nowhere to step back to, has done so too often, or is not to.  Errors: as above. */
 drove_status drove__stopping_recover(const drove_workers *workers, drove_state *state,

@@ -21,6 +21,7 @@
 #include "base/spec_keys.h"
 #include "base/status.h"
 #include "base/topo.h"
+#include "base/virtual.h"
 #include "optim/optim.h"
 #include "trace/spans.h"
 
@@ -247,6 +248,10 @@ typedef struct drove_sync_slice_ops {
 
 /* Workers with parameters of their own. */
 typedef struct drove_sync_replica_ops {
+    /* For a strategy whose peek changes them: the current vector with the workers in the middle of
+     * their steps, none of whom runs (base/virtual.h), and without a change.  Both pointers NULL
+     * without memory.  NULL: peek does. */
+    drove_params (*look)(drove_sync *s);
     /* This worker's vector[n_vector]; its thread, or parked.  NULL: words. */
     float *(*vector)(drove_sync *s, unsigned worker);
     /* After the workers were parked: what must hold then.  Over ranks: by all of them, so that peek
@@ -416,6 +421,13 @@ static inline drove_status drove__sync_parked(drove_sync *s)
 {
     const drove_sync_replica_ops *r = s->ops->replicas;
     return r != NULL && r->parked != NULL ? r->parked(s) : DROVE_OK;
+}
+
+/* The current vector, workers parked or, on a virtual clock, in the middle of their steps. */
+static inline drove_params drove__sync_now(drove_sync *s)
+{
+    const drove_sync_replica_ops *r = s->ops->replicas;
+    return drove__actor != NULL && r != NULL && r->look != NULL ? r->look(s) : s->ops->peek(s);
 }
 
 /* Ends the lending of a view. */

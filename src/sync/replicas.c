@@ -66,6 +66,7 @@ typedef struct replicas_impl {
     uint64_t period;
     float share;
     drove_params centre; /* [n_vector]; its state is the mean of all since they were parked */
+    float *seen;         /* [n_vector] of look; NULL before */
     uint64_t n_updates;  /* in the centre */
     uint64_t n_together; /* updates when all replicas were last the same */
     uint64_t n_meetings; /* while the workers run: the places of an order */
@@ -196,6 +197,7 @@ static void fini(drove_sync *s)
         drove__sync_params_free(s, &p->replica[i].last);
     }
     drove__sync_params_free(s, &p->centre);
+    drove__sync_vector_free(s, p->seen);
     drove__free(p->replica);
     drove__free(p->member);
     drove__free(p);
@@ -393,6 +395,23 @@ static drove_params peek(drove_sync *s)
     return p->centre;
 }
 
+/* What the centre would be if all replicas met now. */
+static drove_params look(drove_sync *s)
+{
+    replicas_impl *p = s->impl;
+    const drovek_table *k = s->optim->kernels;
+    const size_t n = s->optim->n;
+    if (p->n_replicas == 1) return p->replica[0].w;
+    if (p->seen == NULL) p->seen = drove__sync_vector(s, DROVE_SYNC_SHARED);
+    if (p->seen == NULL) return (drove_params){0};
+    k->copy_f32(p->seen, p->centre.theta, n);
+    for (unsigned i = 0; i < p->n_replicas; i++) {
+        k->axpy_f32(p->seen, p->replica[i].w.theta, n, p->share);
+        k->axpy_f32(p->seen, p->replica[i].last.theta, n, -p->share);
+    }
+    return (drove_params){.theta = p->seen};
+}
+
 static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)
 {
     replicas_impl *p = s->impl;
@@ -409,6 +428,7 @@ static const char *const variants[] = {"replicas", "replicas:core?period=5&merge
                                        "replicas:node", NULL};
 
 static const drove_sync_places places = {.not_ranks = "its replicas meet in shared memory"};
+static const drove_sync_replica_ops replicas = {.look = look};
 static const drove_sync_live_ops live = {.begin = live_begin,
                                          .done = live_done,
                                          .next_step = next_step};
@@ -431,4 +451,5 @@ const drove_sync_ops drove__sync_replicas = {
     .leave = leave,
     .places = &places,
     .live = &live,
+    .replicas = &replicas,
 };

@@ -84,7 +84,10 @@ drove_status drove__run_theta(const drove_problem *problem, const drove_workers 
     drove_loop *loop = workers->loop;
     *out = state->best;
     if (state->gives_best) return DROVE_OK;
-    const drove_params at = loop->sync->ops->peek(loop->sync);
+    drove_sync *sync = loop->sync;
+    const drove_params at = drove__sync_now(sync);
+    if (drove__params_bytes(&at) == NULL)
+        return drove__fail_nomem("parameters to look at", sync->n_vector * sizeof(float));
     *out = state->theta != NULL ? state->theta : at.theta;
     if (state->theta == NULL || state->theta_is_current) return DROVE_OK;
     const bool has_statistics = problem->is_given && atomic_load(&loop->sync->published) == 0;

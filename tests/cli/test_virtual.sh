@@ -15,6 +15,7 @@ line_ns: 60
 hand_over_us: 2
 jitter: 0.1
 END
+seen=
 small='--data synth:digits?n=600&n_test=100 --model mlp:16 --lr 0.05 --batch 16 --until epochs=1 --metrics none'
 
 # All threads of the machine, twice the same but for the memory used and the folder's name.
@@ -55,6 +56,37 @@ for name, is_virtual in ("one", True), ("real", False):
     assert (b", virtual time" in b"".join(said)) == is_virtual, said
 PY
 fi
+
+# Evaluations look, and touch nothing: with every strategy the same steps at the same times, and the same parameters, however
+# many there are.
+for strategy in $("$DROVE" list strategies | awk '{ print $1 }'); do
+    for every in 0.2 2; do
+        "$DROVE" train --data 'synth:digits?n=300&n_test=50' --model mlp:8 --lr 0.05 --batch 4 --until epochs=2 --metrics none \
+            --strategy "$strategy" --machine machine.yaml --eval-every $every --out "$strategy-$every" --json >$every.json \
+            2>err.txt || continue 2
+        grep -o '"\(train_s\|updates\|dropped\|attempts\|mean\|max\)": *[0-9.e+-]*' $every.json >$every.figures
+    done
+    cmp 0.2.figures 2.figures || fail "$strategy: evaluations change what the workers do"
+    cmp "$strategy-0.2/model.safetensors" "$strategy-2/model.safetensors" || fail "$strategy: evaluations change the parameters"
+    [ "$(wc -l <"$strategy-0.2/log.jsonl")" -ge 10 ] || fail "$strategy: expected ten evaluations: $(cat "$strategy-0.2/log.jsonl")"
+    seen="$seen $strategy"
+done
+for strategy in sequential mutex rwlock hogwild replicas leashed ssp softsync sync hogbatch adaptive local easgd-async; do
+    case "$seen " in *" $strategy "*) ;; *) fail "$strategy: expected it on a virtual clock: $(cat err.txt)" ;; esac
+done
+
+# They see what is there: with workers in step the losses of real threads, which an evaluation parks.
+for strategy in sequential sync; do
+    for clock in '' '--machine machine.yaml'; do
+        # shellcheck disable=SC2086
+        run_for 0 train --data 'synth:digits?n=300&n_test=50' --model mlp:8 --lr 0.05 --batch 4 --until epochs=2 --strategy $strategy \
+            --threads $([ $strategy = sync ] && echo 3 || echo 1) --eval-every 0.2 $clock --log "$strategy${clock:+-virtual}.jsonl" --quiet
+        sed -E 's/.*"epochs":([0-9.]*).*"loss":([0-9.]*),"acc.*"test_loss":([0-9.]*).*/\1 \2 \3/' "$strategy${clock:+-virtual}.jsonl" \
+            >"$strategy${clock:+-virtual}.losses"
+    done
+    cut -d' ' -f2- $strategy.losses >1 && cut -d' ' -f2- $strategy-virtual.losses >2
+    cmp 1 2 || fail "$strategy: losses on the virtual clock: $(paste $strategy.losses $strategy-virtual.losses)"
+done
 
 # Measured costs: of this machine.
 # shellcheck disable=SC2086

@@ -63,6 +63,32 @@ TEST(the_earliest_runs_and_of_equals_the_first)
     drove__virtual_destroy(on);
 }
 
+static unsigned n_seen; /* by the controlling thread */
+
+static bool sees(const void *context)
+{
+    const scene *s = context;
+    return strstr(s->log, "1@20") != NULL && ++n_seen <= 3;
+}
+
+/* The controlling thread comes back three times while others are in the middle of their work. */
+TEST(what_is_watched_for_changes_no_turn)
+{
+    scene s = {0};
+    drove_virtual *on = make(3, NULL);
+    n_seen = 0;
+    drove__virtual_watch(on, sees, &s);
+    assert_true(run_actors(on, 3, take_turns, &s) == 40.0);
+    assert_true(n_seen > 3);
+    assert_string_equal(s.log, "0@0 1@0 2@0 1@20 2@20 0@30 1@40 2@40 0@40 ");
+    memset(&s, 0, sizeof s);
+    drove__virtual_watch(on, NULL, NULL);
+    n_seen = 0;
+    (void)run_actors(on, 3, take_turns, &s);
+    assert_int_equal(n_seen, 0);
+    drove__virtual_destroy(on);
+}
+
 TEST(time_goes_on_from_stretch_to_stretch)
 {
     scene s = {0};

@@ -60,13 +60,16 @@ static float *theta_of(rig *r)
 /* True: the run did not step back. */
 static bool evaluate(rig *r, double loss, float first_parameter)
 {
-    bool is_current = true;
+    bool wants_cut = true;
     theta_of(r)[0] = first_parameter;
     r->run.state.standing.loss = loss;
     assert_int_equal(drove__stopping_evaluated(&r->run.problem, &r->run.workers, &r->run.state,
-                                               &r->run.output.cb, &is_current),
+                                               &wants_cut),
                      DROVE_OK);
-    return is_current;
+    if (wants_cut)
+        assert_int_equal(drove__stopping_cut(&r->run.workers, &r->run.state, &r->run.output.cb),
+                         DROVE_OK);
+    return !wants_cut;
 }
 
 TEST(a_plateau_cuts_from_the_best)

@@ -90,6 +90,30 @@ TEST(parked_replicas_meet)
     rig_fini(&r);
 }
 
+/* The same, of replicas that stay apart. */
+TEST(a_look_is_what_a_meeting_would_find)
+{
+    static const char *const variant[] = {"replicas?period=3", "replicas?period=3&merge=sum"};
+    for (unsigned v = 0; v < DROVE_COUNT(variant); v++) {
+        rig r;
+        rig_init(&r, (rig_options){.variant = variant[v], .n_workers = 2});
+        step(&r, 0, 2.0f);
+        step(&r, 1, 4.0f);
+        const float seen = v == 0 ? -3.0f : -6.0f;
+        expect_all(r.sync->ops->replicas->look(r.sync).theta, seen);
+        expect_all(view_of(&r, 0, NULL), -2.0f);
+        expect_all(view_of(&r, 1, NULL), -4.0f);
+        expect_all(r.sync->ops->replicas->look(r.sync).theta, seen);
+        expect_all(r.sync->ops->peek(r.sync).theta, seen);
+        rig_fini(&r);
+    }
+    rig r;
+    rig_init(&r, (rig_options){.variant = "replicas", .n_workers = 1});
+    step(&r, 0, 2.0f);
+    expect_all(r.sync->ops->replicas->look(r.sync).theta, -2.0f);
+    rig_fini(&r);
+}
+
 /* The longest turn is a period, and the period is counted from the last meeting. */
 TEST(a_period_is_steps_of_one_worker)
 {
