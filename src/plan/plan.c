@@ -396,6 +396,9 @@ static drove_status check_combination(const drove_plan *p, const drove_plan_want
                            "--strategy %s: %s; %u ranks were started: expected one of %s "
                            "(allreduce is what sync is among ranks)",
                            p->spec, why, p->n_ranks, names);
+    if (c.typed && names[0] == '\0') /* no strategy does: it is the workers */
+        return drove__fail(DROVE_E_ARG, "--precision %s: --workers %s: %s", wanted->precision,
+                           wanted->workers != NULL ? wanted->workers : "", why);
     if (c.typed)
         return drove__fail(DROVE_E_ARG, "--precision %s: --strategy %s: %s; expected one of %s",
                            wanted->precision, p->spec, why, names);

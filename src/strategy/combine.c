@@ -7,11 +7,11 @@ const char *drove__combine(const drove_sync_ops *ops, const drove_combination *c
     if (c->procs && places->not_procs != NULL) return places->not_procs;
     if (c->ranks && places->not_ranks != NULL) return places->not_ranks;
     if (c->n_workers > 1 && (ops->needs & DROVE_SYNC_ONE) != 0) return "it has one worker";
+    if (c->typed && (c->engine_can & DROVE_COMBINE_TYPED) == 0)
+        return "low-precision steps are made on the host, and a worker is a device";
     if (c->typed && (ops->needs & DROVE_SYNC_TYPED) == 0) return drove__sync_not_typed(ops);
     if (c->typed && (ops->needs & DROVE_SYNC_MOMENTUM) != 0)
         return "its rule is momentum, with which low-precision parameters are not exchanged";
-    if (c->typed && (c->engine_can & DROVE_COMBINE_TYPED) == 0)
-        return "low-precision steps are made on the host, and a worker is a device";
     if (!c->typed && (ops->needs & DROVE_SYNC_LIVE) != 0 &&
         (c->engine_can & DROVE_COMBINE_FUSED) == 0)
         return "its workers write the shared parameters while they compute, which a device cannot";

@@ -58,7 +58,7 @@ static const drove_plan_tables tables = {strategies, sources};
 enum { PUS = 16 };
 
 typedef struct asked { /* NULL: the default */
-    const char *strategy, *workers;
+    const char *strategy, *workers, *precision;
     unsigned n_threads, partition;
     drove_bind bind;
     unsigned n_ranks, rank, n_local, local_rank; /* 0 ranks: no job */
@@ -69,7 +69,7 @@ static drove_status plan(const asked *a, drove_topo *topo, drove_plan *out)
 {
     const drove_plan_wanted wanted = {.strategy = a->strategy,
                                       .workers = a->workers,
-                                      .precision = "",
+                                      .precision = a->precision != NULL ? a->precision : "",
                                       .n_threads = a->n_threads,
                                       .partition = a->partition,
                                       .bind = a->bind};
@@ -333,6 +333,9 @@ TEST(refusals)
         {{.workers = "procs:2", .strategy = "hogbatch"},
          "--workers procs:2: --strategy hogbatch: its coordinator is of one process; expected one "
          "of hogwild, allreduce, easgd-sync3, psgd-async"},
+        {{.workers = "cpu:0+fake", .strategy = "hogbatch", .precision = "D8i8M8"},
+         "--precision D8i8M8: --workers cpu:0+fake: low-precision steps are made on the host, and "
+         "a worker is a device"},
         {{.n_ranks = 2, .strategy = "hogwild"},
          "--strategy hogwild: its workers step on one vector in shared memory; 2 ranks were "
          "started: expected one of allreduce, easgd-sync3, hogbatch, adaptive, psgd-async "
