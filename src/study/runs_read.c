@@ -26,7 +26,7 @@ static drove_records records_at(const drove_report_options *opt, const char *pat
 
 typedef struct parts { /* of a run; owned */
     json_t *outcome, *message, *settings, *options, *evaluations, *log, *final, *figures, *summary;
-    size_t n_lines;
+    size_t n_lines, setting;
 } parts;
 
 /* A file that does not exist has none, and nor has one that cannot be read at all, as where
@@ -88,6 +88,8 @@ static drove_status add_run(json_t **runs, const char *name, const char *sweep, 
     drove__json_set(&run, "sweep", text != NULL ? text : json_null());
     drove__json_set(&run, "outcome", p->outcome);
     drove__json_set(&run, "message", p->message);
+    drove__json_set(&run, "setting",
+                    p->setting > 0 ? json_integer((json_int_t)p->setting) : json_null());
     drove__json_set(&run, "settings", p->settings);
     drove__json_set(&run, "options", p->options);
     drove__json_set(&run, "evaluations", p->evaluations);
@@ -170,6 +172,7 @@ static drove_status add_result(const drove_report_options *opt, const char *fold
     json_t *settings = json_object_get(record, "settings");
     parts p = {.outcome = word_or_null(json_object_get(record, "outcome")),
                .message = word_or_null(json_object_get(record, "message")),
+               .setting = (size_t)json_integer_value(json_object_get(record, "setting")),
                .settings = json_is_object(settings) ? json_incref(settings) : json_null(),
                .options = options_of(record),
                .final = numbers_of(record, true),

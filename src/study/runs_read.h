@@ -5,6 +5,7 @@
  *   "sweep"        folder of its sweep, or null
  *   "outcome"      word; null: it goes on or was killed
  *   "message"      the last line that a failed run of a sweep said; null
+ *   "setting"      of a run of a sweep, the number of its setting; else null
  *   "settings"     of a run of a sweep, the options that its study varies; else null
  *   "options"      {name: value}; of a run of a sweep as resolved, else those of its setting
  *   "evaluations"  [records of log.jsonl], of a long one about DROVE_RUNS_MOST_EVALUATIONS, evenly;

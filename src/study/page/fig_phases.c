@@ -63,7 +63,7 @@ drove_status drove__figure_phases(const drove_figure *f, const drove_page_settin
             plot->n_left_out++;
             continue;
         }
-        snprintf(number, sizeof number, "%zu", i + 1);
+        snprintf(number, sizeof number, "%zu", s->setting[i].number);
         if (add_bar(s, i, &p)) drove__plot_add_category(plot, number);
     }
 

@@ -12,13 +12,15 @@
 drove_status drove__figure_times(const drove_figure *f, const drove_page_settings *s,
                                  drove_plot *plot)
 {
-    char name[DROVE_PLOT_TEXT];
+    char name[DROVE_PLOT_TEXT], number[24];
     double least, most;
     drove__figure_begin(f, plot, DROVE_PLOT_BOXES);
     for (size_t i = 0; i < s->n; i++) {
         drove__setting_label(s, i, name, sizeof name);
         drove_series *box = drove__plot_add(plot, name, s->setting[i].n_runs, false);
         if (box == NULL) return drove__fail_nomem("boxes", 1);
+        snprintf(number, sizeof number, "%zu", s->setting[i].number);
+        drove__plot_add_category(plot, number);
 
         /* the figure of the runs that have it, sorted */
         const drove_page_setting *x = &s->setting[i];
@@ -57,6 +59,7 @@ drove_status drove__figure_times(const drove_figure *f, const drove_page_setting
         drove__html_copy(plot->about, sizeof plot->about, text);
     }
 
+    if (plot->is_cut) return drove__fail_nomem("settings", s->n);
     const bool is_empty = isnan(least) || json_array_size(s->runs) < 2;
     if (is_empty) drove__plot_fini(plot);
     else drove__plot_choose_axes(plot, false, true, 30.0);

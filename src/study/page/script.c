@@ -75,9 +75,9 @@ static void print_tics(const drove_plot *plot, size_t n, FILE *stream)
     for (size_t i = 0; i < n; i += step) {
         if (i > 0) fputc(',', stream);
         if (has_counts(plot))
-            fprintf(stream, "\"%zu\\n%zu/%zu\"", i + 1, plot->series[i].n, plot->series[i].n_all);
-        else if (plot->kind == DROVE_PLOT_STACKED) quote(plot->category[i], stream);
-        else fprintf(stream, "'%zu'", i + 1);
+            fprintf(stream, "\"%s\\n%zu/%zu\"", plot->category[i], plot->series[i].n,
+                    plot->series[i].n_all);
+        else quote(plot->category[i], stream);
         fprintf(stream, " %zu", i + 1);
     }
     fprintf(stream, ")\nset xrange [0.4:%zu.6]\n", n);

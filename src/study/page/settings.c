@@ -68,6 +68,12 @@ static void name_run(const json_t *run, json_t *varied, bool several, char key[K
 
 /* ---- settings ---- */
 
+static int by_number(const void *a, const void *b)
+{
+    const drove_page_setting *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
 static drove_status group(drove_page_settings *s)
 {
     const size_t n = json_array_size(s->runs);
@@ -104,6 +110,22 @@ static drove_status group(drove_page_settings *s)
     return status;
 }
 
+/* Of one sweep: as it numbers them, whatever was run first or is still to come. */
+static void number(drove_page_settings *s)
+{
+    const json_t *sweep = json_object_get(json_array_get(s->runs, 0), "sweep");
+    bool is_one = json_is_string(sweep);
+    for (size_t i = 0; i < s->n; i++) {
+        const json_t *run = drove__settings_run(s, i, 0);
+        const json_int_t given = json_integer_value(json_object_get(run, "setting"));
+        s->setting[i].number = given > 0 ? (size_t)given : 0;
+        is_one &= given > 0 && json_equal(json_object_get(run, "sweep"), sweep);
+        for (size_t k = 0; k < i; k++) is_one &= s->setting[k].number != s->setting[i].number;
+    }
+    if (is_one) qsort(s->setting, s->n, sizeof *s->setting, by_number);
+    for (size_t i = 0; i < s->n && !is_one; i++) s->setting[i].number = i + 1;
+}
+
 /* ---- what is known of a setting ---- */
 
 static drove_status median_of(const drove_page_settings *s, size_t setting, const char *figure,
@@ -133,6 +155,7 @@ drove_status drove__settings_init(drove_page_settings *s, const json_t *runs)
 {
     *s = (drove_page_settings){.runs = runs};
     DROVE_TRY(group(s));
+    number(s);
     for (size_t i = 0; i < s->n; i++) {
         drove_page_setting *x = &s->setting[i];
         for (size_t r = 0; r < x->n_runs; r++) {
@@ -173,6 +196,8 @@ void drove__setting_label(const drove_page_settings *s, size_t setting, char *in
 {
     char text[DROVE_PLOT_TEXT + 16];
     if (s->n == 1) snprintf(text, sizeof text, "%s", s->setting[setting].name);
-    else snprintf(text, sizeof text, "%zu: %s", setting + 1, s->setting[setting].name);
+    else
+        snprintf(text, sizeof text, "%zu: %s", s->setting[setting].number,
+                 s->setting[setting].name);
     drove__html_copy(into, size, text);
 }

@@ -13,6 +13,7 @@ enum { DROVE_PAGE_BEST = 5 };
 
 typedef struct drove_page_setting {
     char    name[DROVE_PLOT_TEXT]; /* "hogwild, lr 0.05": from files, to be escaped */
+    size_t  number;                /* from 1; of a sweep the sweep's, for --pair */
     size_t *run;                   /* [n_runs] numbers in .runs */
     size_t  n_runs;
     size_t  n_reached, n_missed, n_crashed, n_other; /* other: finished, goes on, refused ... */
@@ -21,7 +22,7 @@ typedef struct drove_page_setting {
 
 typedef struct drove_page_settings {
     const json_t       *runs;    /* of drove__runs_read; borrowed */
-    drove_page_setting *setting; /* [n] in the order in which they are met */
+    drove_page_setting *setting; /* [n] by their numbers */
     size_t              n;
     size_t              shown[DROVE_PLOT_MOST_SERIES]; /* what pictures of lines have: the best */
     size_t              n_shown;

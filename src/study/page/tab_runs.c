@@ -9,6 +9,7 @@
 
 #include <drove/options.h>
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,11 @@ void drove__page_settings(const drove_page_settings *s, FILE *stream)
     for (size_t i = 0; i < s->n; i++) {
         const drove_page_setting *x = &s->setting[i];
         const size_t counts[] = {x->n_runs, x->n_reached, x->n_missed, x->n_crashed, x->n_other};
-        fprintf(stream, "<tr><td class=n>%zu</td>", i + 1);
+        fprintf(stream, "<tr><td class=n>%zu</td>", x->number);
         drove__html_head_cell(x->name, "row", stream);
         for (size_t k = 0; k < 5; k++) fprintf(stream, "<td class=n>%zu</td>", counts[k]);
-        drove__html_cell(x->target_s, stream);
+        const bool was_asked = x->n_reached + x->n_missed > 0;
+        drove__html_cell(was_asked ? x->target_s : NAN, stream);
         drove__html_cell(x->loss, stream);
         fputs("</tr>\n", stream);
     }

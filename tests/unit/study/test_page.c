@@ -118,7 +118,12 @@ TEST(ticks_have_room)
 {
     const double y = 1.0;
     drove_plot plot = {.kind = DROVE_PLOT_BOXES, .id = "id", .x_label = "x", .y_label = "y"};
-    for (int i = 0; i < 235; i++) drove__plot_add_points(&plot, "one", &y, &y, 1);
+    for (int i = 0; i < 235; i++) {
+        char number[8];
+        snprintf(number, sizeof number, "%d", i + 1);
+        drove__plot_add_points(&plot, "one", &y, &y, 1);
+        drove__plot_add_category(&plot, number);
+    }
     FILE *stream = open_text();
     drove__script_plot(&plot, 0, false, stream);
     fclose(stream);
@@ -136,6 +141,9 @@ TEST(boxes)
     drove__plot_add_points(&plot, "five", x, y, 5);
     drove__plot_add_points(&plot, "none", x, y, 0);
     drove__plot_add_points(&plot, "one", &at, &seven, 1);
+    drove__plot_add_category(&plot, "2"); /* what they are called, not where they stand */
+    drove__plot_add_category(&plot, "3");
+    drove__plot_add_category(&plot, "9");
     plot.series[0].n_all = 6;
     plot.series[1].n_all = 2;
     plot.series[2].n_all = 1;
@@ -144,7 +152,7 @@ TEST(boxes)
     fclose(stream);
     assert_non_null(strstr(text, "$d0_1 << EOD\nEOD\n$d0_2 << EOD\n 3 7 NaN NaN\nEOD\n"
                                  "$b0 << EOD\n1 2 1 5 4 3\n3 7 7 7 7 7\nEOD\n"));
-    assert_non_null(strstr(text, "(\"1\\n5/6\" 1,\"2\\n0/2\" 2,\"3\\n1/1\" 3)\n"
+    assert_non_null(strstr(text, "(\"2\\n5/6\" 1,\"3\\n0/2\" 2,\"9\\n1/1\" 3)\n"
                                  "set xrange [0.4:3.6]\n"));
     const char *end = strstr(text, " lw 3 lc rgb '#0072b2' notitle");
     assert_non_null(end);
@@ -315,6 +323,38 @@ TEST(long_curves_are_logarithmic)
     drove__plot_fini(&plot);
     drove__settings_fini(&s);
     json_decref(runs);
+}
+
+/* A sweep's settings keep its numbers, in whatever order they were run and whichever are still to
+ * come; runs of several folders are numbered as they are met. */
+TEST(settings_keep_their_numbers)
+{
+    static const double x[] = {0, 1}, y[] = {8, 4};
+    static const int given[] = {5, 2, 5, 1};
+    for (int n_sweeps = 1; n_sweeps <= 2; n_sweeps++) {
+        drove_page_settings s;
+        json_t *runs = json_array();
+        for (int i = 0; i < 4; i++) {
+            char lr[8];
+            snprintf(lr, sizeof lr, "0.%d", given[i]);
+            json_t *run = run_of(lr, 2, x, y);
+            json_object_set_new(run, "sweep", json_string(i % n_sweeps == 0 ? "a" : "b"));
+            json_object_set_new(run, "setting", json_integer(given[i]));
+            json_array_append_new(runs, run);
+        }
+        assert_int_equal(drove__settings_init(&s, runs), DROVE_OK);
+        char said[96] = "", *at = said, name[DROVE_PLOT_TEXT];
+        for (size_t i = 0; i < s.n; i++) {
+            drove__setting_label(&s, i, name, sizeof name);
+            at += snprintf(at, sizeof said - (size_t)(at - said), "%s x%zu; ", name,
+                           s.setting[i].n_runs);
+        }
+        assert_string_equal(said, n_sweeps == 1
+                                      ? "1: lr=0.1 x1; 2: lr=0.2 x1; 5: lr=0.5 x2; "
+                                      : "1: a: lr=0.5 x2; 2: b: lr=0.2 x1; 3: b: lr=0.1 x1; ");
+        drove__settings_fini(&s);
+        json_decref(runs);
+    }
 }
 
 /* Bars are parts of the longest; a column that does not matter has none. */
