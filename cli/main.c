@@ -170,7 +170,7 @@ static const cli_flag export_flags[] = {
     {.name = "onnx", .value_name = "FILE", .help = "an ONNX graph: of every kind of model"},
     {.name = "c",
      .value_name = "FILE",
-     .help = "C99 source without dependencies: of linear models and mlps of up to a million "
+     .help = "C99 source without dependencies: of every kind of layer, up to eight million "
              "parameters"},
     {.name = "pytorch",
      .value_name = "FILE",

@@ -26,7 +26,8 @@ typedef struct drove_export_options {
 
 /* An ONNX graph from raw columns, numbers or images to predictions. */
 drove_status drove_export_onnx(const drove_export_options *opt);
-/* One file of C99 without dependencies, of a linear model or an mlp. */
+/* One file of C99 without dependencies.  The printed line has the function's arguments, and of
+ * networks of more than dense layers the size of the scratch memory that it needs. */
 drove_status drove_export_c(const drove_export_options *opt);
 /* The parameters of a network as safetensors, by the names, shapes and orders of a PyTorch module
  * whose layers have the same names. */

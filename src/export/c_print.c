@@ -1,9 +1,10 @@
-/* export/c_print.c - comments and arrays of numbers as C. */
+/* export/c_print.c - comments, numbers and arrays of them as C. */
 #include "export/c_source.h"
 
 #include "base/print.h"
 
 #include <math.h>
+#include <string.h>
 
 void drove__c_comment(FILE *to, const char *text)
 {
@@ -13,6 +14,17 @@ void drove__c_comment(FILE *to, const char *text)
         putc(*c, to);
         if ((*c == '*' && c[1] == '/') || (*c == '/' && c[1] == '*')) putc(' ', to);
     }
+}
+
+void drove__c_float(FILE *to, float value)
+{
+    char digits[32];
+    if (isinf(value)) {
+        fputs(value < 0.0f ? "-INFINITY" : "INFINITY", to);
+        return;
+    }
+    snprintf(digits, sizeof digits, "%.9g", (double)value);
+    fprintf(to, "%s%sf", digits, strpbrk(digits, ".e") != NULL ? "" : ".0");
 }
 
 void drove__c_floats(FILE *to, const char *name, const float *value, size_t n)

@@ -88,8 +88,7 @@ refused() { # TEXT DATA ARGUMENT...
     [ ! -e other.c ] || fail "a refused model left a file"
     rm -r other
 }
-refused 'layer conv1: C source has dense layers alone, found convolution' 'synth:digits?n=20' --model lenet
-refused 'at most 1000000 parameters, found 1593810' 'synth:digits?n=20' --model mlp:1000,800
+refused 'at most 8000000 parameters, found 11162010' 'synth:digits?n=20' --model mlp:4000,2000
 refused 'C source has no feature maps, found rff' 'synth:logistic?n=20&d=3' --model logistic --features rff:8
 refused 'C source has no columns of texts that are hashed, found hashed' 'mixed.csv?onehot=3' --label y --model linear
 wrong 'expected --onnx FILE, --c FILE or --pytorch FILE, found none' export labels
