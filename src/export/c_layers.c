@@ -177,7 +177,7 @@ static drove_status window(const item *i)
             v->sh > 0 ? v->sh : 1, v->sw > 0 ? v->sw : 1, v->ph, v->pw, v->dh > 0 ? v->dh : 1,
             v->dw > 0 ? v->dw : 1, groups);
     if (l->ops == &drove__layer_average_pool)
-        fprintf(i->to, ",\n    .y0 = 0, .y1 = %zu, .x0 = 0, .x1 = %zu", l->in.h + 2 * v->ph,
+        fprintf(i->to, ",\n    .y0 = 0, .x0 = 0, .y1 = %zu, .x1 = %zu", l->in.h + 2 * v->ph,
                 l->in.w + 2 * v->pw);
     fputs("};\n", i->to);
     return is_convolution ? weights(i) : DROVE_OK;
