@@ -531,6 +531,7 @@ drove_status drove__facts_final(drove_run *run, drove_final_facts *out)
     f->signal_number = state->signal_number;
     f->n_test_rows = problem->test != NULL ? problem->test->n_rows : 0;
     f->is_multi_label = problem->train->storage->y_kind == DROVE_Y_LABELS;
+    f->weighs_classes = problem->train->class_weight != NULL;
     f->numbers_per_row = numbers_per_row(problem);
     f->peak_rss_bytes = peak_rss_bytes();
     f->prefetch_hardware = drove__prefetch_state_name(workers->prefetch_hardware);

@@ -168,6 +168,17 @@ static void fill_constant(const drove_tally *t, drove_metrics *m)
     f->f1_macro = 2.0 * hit / (hit + t->weight) / (double)n_seen;
 }
 
+/* The standard error of the AUC of guesses, of the rarest class against all others: that of
+ * Mann and Whitney's U over the pairs that it counts.  Ann. Math. Stat. 18, 1947. */
+static double error_of_chance(const drove_tally *t)
+{
+    double least = t->weight;
+    for (size_t k = 0; k < t->opt.n_classes; k++)
+        if (t->classes.support[k] > 0.0) least = fmin(least, t->classes.support[k]);
+    const double rest = t->weight - least;
+    return rest > 0.0 ? sqrt((t->weight + 1.0) / (12.0 * least * rest)) : INFINITY;
+}
+
 drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out)
 {
     const drove_tally_classes *c = &t->classes;
@@ -187,9 +198,11 @@ drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out)
     fill_calibration(t, out);
     fill_constant(t, out);
 
-    /* Neither more often right nor closer in its probabilities. */
+    /* Neither more often right nor closer in its probabilities, nor does it tell the classes apart,
+     * as one of rare classes that count for more than their rows does. */
     const drove_metrics_figures *model = &out->model, *constant = &out->constant;
+    const bool tells_apart = model->auc > 0.5 + 2.0 * error_of_chance(t);
     out->is_no_better = !isnan(model->accuracy) && model->accuracy <= constant->accuracy &&
-                        !(model->log_loss < constant->log_loss);
+                        !(model->log_loss < constant->log_loss) && !tells_apart;
     return DROVE_OK;
 }

@@ -106,14 +106,21 @@ drove_status drove__targets_fold(const drove_problem *problem, const float *thet
 
 /* ---- a constant guess ---- */
 
-/* The mean of -log(share) over the rows, by the shares of the classes in the whole. */
+/* The mean of -log(share) over the rows, by the shares of the classes in the whole; weights of
+ * classes count in both, as they do in the losses that it stands beside. */
 static double constant_of_classes(const drove_data *held, const double *share)
 {
-    double sum = 0.0, weights = 0.0;
+    const drove_storage *s = held->storage;
+    const float *of_class = held->class_weight;
+    double sum = 0.0, weights = 0.0, shares = 0.0;
+    for (size_t k = 0; k < s->n_classes; k++)
+        shares += share[k] * (of_class != NULL ? (double)of_class[k] : 1.0);
     for (size_t i = 0; i < held->n_rows; i++) {
-        size_t row = drove__data_row(held, i);
-        double weight = drove__data_metric_weight(held, row);
-        sum -= weight * log(fmax(share[held->storage->y_class[row]], 1e-12));
+        const size_t row = drove__data_row(held, i);
+        const int32_t k = s->y_class[row];
+        const double factor = of_class != NULL ? (double)of_class[k] : 1.0,
+                     weight = drove__data_metric_weight(held, row) * factor;
+        if (weight > 0.0) sum -= weight * log(fmax(share[k] * factor / shares, 1e-12));
         weights += weight;
     }
     return sum / weights;

@@ -265,6 +265,7 @@ typedef struct drove_facts {
     int                       signal_number; /* of DROVE_INTERRUPTED */
     uint64_t                  n_test_rows;   /* 0: no test data */
     bool                      is_multi_label;
+    bool                      weighs_classes;  /* in the loss and accuracy of training */
     double                    numbers_per_row; /* stored numbers of an example; NaN: not linear */
     uint64_t                  peak_rss_bytes;
     const char               *prefetch_hardware; /* state of the prefetchers */

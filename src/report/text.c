@@ -39,15 +39,17 @@ static void print_loss(FILE *stream, double loss)
 static void print_quality(const drove_facts *f, FILE *stream)
 {
     const drove_progress *p = &f->now.progress;
+    const char *weighted = f->weighs_classes ? ", weighted by class" : "";
     fputs("  loss        ", stream);
     print_loss(stream, p->loss_initial);
     fputs(" -> ", stream);
     print_loss(stream, p->loss);
+    fputs(weighted, stream);
     if (!isnan(p->test_loss)) fprintf(stream, "   (held-out %.4g)", p->test_loss);
     fputc('\n', stream);
     if (isnan(p->accuracy)) return;
-    fprintf(stream, "  %-10s  %.2f %%", f->is_multi_label ? "micro-F1" : "accuracy",
-            100.0 * p->accuracy);
+    fprintf(stream, "  %-10s  %.2f %%%s", f->is_multi_label ? "micro-F1" : "accuracy",
+            100.0 * p->accuracy, weighted);
     if (!isnan(p->test_accuracy)) {
         fprintf(stream, "   (held-out %.2f %% of %s)", 100.0 * p->test_accuracy,
                 drove__report_grouped((double)f->n_test_rows));

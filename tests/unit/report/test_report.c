@@ -317,6 +317,10 @@ TEST_WITH(quality, facts_setup, facts_teardown)
     f->n_test_rows = 1234;
     expect_line(f, "  loss        2.3 -> 0.25   (held-out 0.5)\n"
                    "  accuracy    90.00 %   (held-out 87.50 % of 1,234)\n");
+    f->weighs_classes = true;
+    expect_line(f, "  loss        2.3 -> 0.25, weighted by class   (held-out 0.5)\n"
+                   "  accuracy    90.00 %, weighted by class   (held-out 87.50 % of 1,234)\n");
+    f->weighs_classes = false;
     f->is_multi_label = true;
     f->now.progress.loss = -NAN;
     f->now.progress.test_loss = NAN;
