@@ -17,22 +17,23 @@ static float normal(float v)
 }
 
 /// product
-/* y[n_out] += x[n] W, the rows of W `row` numbers apart: 16 sums at once, in blocks of 64 terms. */
+/* y[n_out] += x[n] W, the rows of W `row` numbers apart: eight sums at once, in blocks of 64
+ * terms. */
 static void product(const float *x, size_t n, const float *w, size_t row, size_t n_out, float *y)
 {
-    for (size_t j = 0; j < n_out; j += 16) {
-        const size_t wide = n_out - j < 16 ? n_out - j : 16;
-        for (size_t first = 0; first < n; first += 64) {
-            const size_t end = n - first < 64 ? n : first + 64;
-            float        sum[16] = {0};
-            for (size_t i = first; i < end; i++) {
-                const float *from = w + i * row + j;
-                if (wide == 16)
-                    for (size_t k = 0; k < 16; k++) sum[k] += x[i] * from[k];
-                else
-                    for (size_t k = 0; k < wide; k++) sum[k] += x[i] * from[k];
-            }
-            for (size_t k = 0; k < wide; k++) y[j + k] += sum[k];
+    const size_t full = n_out - n_out % 8;
+    for (size_t first = 0; first < n; first += 64) {
+        const size_t end = n - first < 64 ? n : first + 64;
+        for (size_t j = 0; j < full; j += 8) {
+            float sum[8] = {0};
+            for (size_t i = first; i < end; i++)
+                for (size_t k = 0; k < 8; k++) sum[k] += x[i] * w[i * row + j + k];
+            for (size_t k = 0; k < 8; k++) y[j + k] += sum[k];
+        }
+        for (size_t j = full; j < n_out; j++) {
+            float sum = 0.0f;
+            for (size_t i = first; i < end; i++) sum += x[i] * w[i * row + j];
+            y[j] += sum;
         }
     }
 }
