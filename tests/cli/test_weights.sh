@@ -179,8 +179,8 @@ fi
 
 # A rare class that counts for more: judged against a guess that counts it so, and not called useless for it.
 awk 'BEGIN { srand(1); print "a,b,y"
-    for (i = 0; i < 400; i++) { r = rand() < 0.15
-        print rand() + rand() + rand() + (r ? 0.6 : 0) "," rand() "," (r ? "yes" : "no") } }' >rare.csv
+    for (i = 0; i < 800; i++) { r = rand() < 0.15
+        print rand() + rand() + rand() + (r ? 1.2 : 0) "," rand() "," (r ? "yes" : "no") } }' >rare.csv
 run_for 0 train rare.csv --label y --class-weight balanced --seed 1 --defaults auto
 grep -q 'a constant guess 0.69' err.txt || fail "expected the guess weighted as the losses beside it: $(grep guess err.txt)"
 ! grep -q 'no better than\|at least 1 % better' out.txt err.txt || fail "a model that tells classes apart: $(cat err.txt out.txt)"
