@@ -165,11 +165,16 @@ static void print_speed(const drove_facts *f, FILE *stream)
                 f->start.said.prefetch, f->prefetch_hardware);
     }
     if (f->now.n_workers > 1) {
-        fprintf(stream, "  staleness   mean %.2f, 99 %% within %llu, largest %llu; %s dropped\n",
+        fprintf(stream, "  staleness   mean %.2f, 99 %% within %llu, largest %llu; %s dropped",
                 drove__hist_mean(&total.staleness),
                 (unsigned long long)drove__hist_quantile(&total.staleness, 0.99),
                 (unsigned long long)total.staleness.max,
                 drove__report_grouped((double)total.dropped));
+        if (total.attempts > total.steps)
+            fprintf(stream, ", %s attempts for %s steps",
+                    drove__report_grouped((double)total.attempts),
+                    drove__report_grouped((double)total.steps));
+        fputc('\n', stream);
     }
 }
 

@@ -221,6 +221,9 @@ TEST_WITH(numbers_and_marks, facts_setup, facts_teardown)
     drove_facts *f = &x->facts;
     x->trace[0].attempts = 150;
     x->trace[1].dropped = 7;
+    char *text = text_of(f);
+    assert_non_null(strstr(text, "largest 1; 7 dropped, 250 attempts for 200 steps\n"));
+    free(text);
     f->peak_rss_bytes = 123456;
     f->now.progress.test_loss = 0.5;
     f->now.progress.test_accuracy = 0.75;
