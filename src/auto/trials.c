@@ -34,6 +34,7 @@ typedef struct grid {
 
 static const grid grids[] = {
     {"adam", 1e-4, 1e-3, 0.05, 6},     {"rmsprop", 1e-4, 1e-3, 0.05, 6},
+    {"adamw", 1e-4, 1e-3, 0.05, 6},    {"muon", 1e-4, 1e-3, 0.05, 6},
     {"adagrad", 1e-3, 0.1, 0.005, 9},  {"cocob", 1.0, 1.0, 0.0, 0},
     {"momentum", 1e-5, 0.01, 0.05, 9}, {"nesterov", 1e-5, 0.01, 0.05, 9},
     {"sgd", 1e-4, 0.01, 0.05, 12},
@@ -141,16 +142,23 @@ static drove_status make_optim(const drove_config *config, const drove_problem *
                                const drove_workers *workers, const char *rule, double lr,
                                drove_optim **out)
 {
-    const drove_optim_options opt = {.rule = rule,
-                                     .schedule = "constant",
-                                     .lr = lr,
-                                     .weight_decay = config->method.weight_decay,
-                                     .clip = config->method.clip,
-                                     .state = DROVE_STATE_SHARED,
-                                     .n_params = problem->model->n_params,
-                                     .n_workers = 1,
-                                     .kernels = &workers->kernels};
-    return drove__optim_create(&opt, out);
+    drove_weight_matrix *matrix = calloc(problem->model->n_layers, sizeof *matrix);
+    if (matrix == NULL)
+        return drove__fail_nomem("matrices", problem->model->n_layers * sizeof *matrix);
+    drove_optim_options opt = {.rule = rule,
+                               .schedule = "constant",
+                               .lr = lr,
+                               .weight_decay = config->method.weight_decay,
+                               .clip = config->method.clip,
+                               .state = DROVE_STATE_SHARED,
+                               .n_params = problem->model->n_params,
+                               .n_workers = 1,
+                               .kernels = &workers->kernels};
+    opt.matrix = matrix;
+    opt.n_matrices = drove__model_matrices(problem->model, matrix);
+    drove_status status = drove__optim_create(&opt, out);
+    free(matrix);
+    return status;
 }
 
 static drove_status run_trial(bench *b, const char *rule, const float *theta, uint64_t n_steps,

@@ -81,7 +81,10 @@ drove_rule_state drove__resolve_rule_state(const drove_config *config, unsigned 
     if (config->method.rule_state != DROVE_RULE_STATE_AUTO &&
         !drove__config_is_own(config, "rule_state"))
         return config->method.rule_state;
-    return (needs & DROVE_SYNC_OWN_STATE) != 0 ? DROVE_RULE_STATE_WORKER : DROVE_RULE_STATE_SHARED;
+    const bool by_matrix =
+        config->method.rule != NULL && drove__rule_by_matrix(config->method.rule);
+    return (needs & DROVE_SYNC_OWN_STATE) != 0 || by_matrix ? DROVE_RULE_STATE_WORKER
+                                                            : DROVE_RULE_STATE_SHARED;
 }
 
 double drove__resolve_lr(const drove_config *config, unsigned needs, unsigned n_workers)

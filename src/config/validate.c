@@ -152,6 +152,26 @@ static drove_status check_global_batch(const drove_config *c, const drove_plan *
                        n, names, c->method.strategy == NULL ? "auto, here " : "", p->spec);
 }
 
+/* Rules that some places have no room for. */
+static drove_status check_rule(const drove_config *c, const drove_optim *optim)
+{
+    const drove_rule_ops *rule = optim->rule.ops;
+    if (rule->by_matrix && c->method.rule_state == DROVE_RULE_STATE_SHARED)
+        return drove__fail(DROVE_E_ARG,
+                           "--rule-state shared: expected worker or auto, as --rule %s takes the "
+                           "gradient of whole matrices",
+                           rule->name);
+    if (rule->by_matrix && c->low.is_low)
+        return drove__fail(DROVE_E_ARG,
+                           "--rule %s: expected parameters that are floats, found --precision %s",
+                           rule->name, c->low.precision);
+    if (rule->is_decoupled && c->low.is_low && c->method.weight_decay > 0.0)
+        return drove__fail(DROVE_E_ARG,
+                           "--precision %s: expected --weight-decay 0 with --rule %s, found %g",
+                           c->low.precision, rule->name, c->method.weight_decay);
+    return DROVE_OK;
+}
+
 /* The rule and the strategy of the plan. */
 static drove_status check_plan(const drove_config *c, const drove_plan *plan)
 {
@@ -175,11 +195,12 @@ static drove_status check_plan(const drove_config *c, const drove_plan *plan)
     };
     drove_optim *optim;
     DROVE_TRY(drove__optim_create(&opt, &optim));
+    drove_spec spec = {0};
+    drove_status status = check_rule(c, optim);
+    if (status != DROVE_OK) goto fail;
     /* The row that the spec names reads it; one in its place over ranks has none of its own. */
     const drove_sync_ops *named;
-    drove_spec spec = {0};
-    drove_status status = drove__spec_parse(plan->spec, &spec);
-    if (status != DROVE_OK) goto fail;
+    if ((status = drove__spec_parse(plan->spec, &spec)) != DROVE_OK) goto fail;
     drove_sync_options sync = {.spec = &spec,
                                .backoff = c->method.backoff,
                                .n_workers = plan->n_workers,

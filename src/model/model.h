@@ -133,6 +133,9 @@ typedef struct drove_model {
     /* What its products round their factors to: engines narrow their kernels to it.  Set by who
      * creates the model; DROVEK_FACTORS_F32 of a new one. */
     drovek_factors factors;
+    /* Label smoothing of the loss in training, in [0, 1): targets of 0 and 1 are that much of the
+     * way to equal ones.  Set by who creates the model; 0 of a new one. */
+    float label_smoothing;
 
     drove_layer          *layer;
     unsigned              n_heads; /* the last one is the main head, used in evaluation */
@@ -208,6 +211,11 @@ static inline drove_shape drove__blob_shape(const drove_model *model, uint32_t b
  * the layer has no parameters); the last layer's part ends at the statistics. */
 void drove__model_layer_part(const drove_model *model, size_t layer, size_t *offset, size_t *n);
 
+/* Weights of hidden layers that are matrices, for rules by matrix: those of dense layers and
+ * convolutions but for the first of them and the outputs.  Writes out[at most n_layers], ascending;
+ * returns how many. */
+size_t drove__model_matrices(const drove_model *model, drove_weight_matrix *out);
+
 /* Multiply-adds of one example, forward. */
 uint64_t drove__layer_multiply_adds(const drove_layer *layer);
 /* Prints a table for people: layers, shapes, activations, parameters, multiply-adds, heads, and
@@ -246,6 +254,10 @@ typedef struct drove_target {
     const uint64_t *label_first, *label_last; /* [n_rows] into label */
     const uint32_t *label;
     const float    *weight; /* [n_rows] of each example's loss, not negative; NULL: 1 */
+    /* [n_rows] classes of the examples that these are mixed with, and the share of the own; NULL:
+     * not mixed */
+    const int32_t *y_other;
+    float          own_share;
 } drove_target;
 
 /* The targets from example `first` on. */
@@ -353,7 +365,8 @@ void drove__model_forward(const drove_model *model, const drovek_table *k, const
                           const drove_input *in, drove_pass *pass);
 /* Adds the main head's loss to *score; with scale > 0 also writes the derivative at each head:
  * scale * the head's weight * the example's weight * dloss/doutput.  Every engine on the host forms
- * its gradient here, so this is where weights of examples act. */
+ * its gradient here, so this is where weights of examples act, and in training label smoothing and
+ * mixed targets, which count in *score too. */
 void drove__model_loss(const drove_model *model, const drovek_table *k, const drove_target *target,
                        size_t n_rows, float scale, drove_pass *pass, drove_score *score);
 /* Where backward puts the gradient.  Every element is written, unless the input is sparse and

@@ -44,6 +44,15 @@ static drove_status choose_rule(const char *text, drove_rule *rule)
     return status;
 }
 
+bool drove__rule_by_matrix(const char *rule)
+{
+    const size_t n = strcspn(rule, ":?");
+    for (size_t i = 0; drove__rules[i] != NULL; i++)
+        if (strlen(drove__rules[i]->name) == n && strncmp(drove__rules[i]->name, rule, n) == 0)
+            return drove__rules[i]->by_matrix;
+    return false;
+}
+
 static drove_status choose_schedule(const char *text, unsigned n_workers, drove_schedule *schedule)
 {
     const char *names[MOST_NAMES];
@@ -118,14 +127,26 @@ drove_status drove__optim_create(const drove_optim_options *opt, drove_optim **o
     const drove_rule_ops *rule = o->rule.ops;
     o->lr = (float)opt->lr;
     o->back_off = 1.0;
-    o->weight_decay = (float)opt->weight_decay;
+    if (rule->is_decoupled) o->shrink = (float)opt->weight_decay;
+    else o->weight_decay = (float)opt->weight_decay;
     o->clip = (float)opt->clip;
     /* A rule without state gives the same in both; the shared form rounds once less. */
     o->state = rule->n_state == 0 ? DROVE_STATE_SHARED : opt->state;
+    if (rule->by_matrix) {
+        o->state = DROVE_STATE_WORKER;
+        o->n_matrices = opt->n_matrices;
+        o->matrix = drove__alloc(o->n_matrices + 1, sizeof *o->matrix);
+        if (o->matrix == NULL) {
+            status = drove__fail_nomem("matrices of a rule", o->n_matrices * sizeof *o->matrix);
+            drove__optim_destroy(o);
+            return status;
+        }
+        for (size_t i = 0; i < o->n_matrices; i++) o->matrix[i] = opt->matrix[i];
+    }
     o->n = opt->n_params;
     o->n_theta = opt->n_theta > 0 ? opt->n_theta : o->n;
     o->n_vector = o->n + (o->state == DROVE_STATE_SHARED ? rule->n_state : 0) * o->n_theta;
-    o->spans_ok = rule->zero_is_noop && o->weight_decay == 0.0f;
+    o->spans_ok = rule->zero_is_noop && o->weight_decay == 0.0f && o->shrink == 0.0f;
     o->fusable =
         rule->n_state == 0 && o->weight_decay == 0.0f && o->clip == 0.0f && !o->by_staleness;
     o->kernels = opt->kernels;
@@ -137,6 +158,7 @@ void drove__optim_destroy(drove_optim *optim)
 {
     if (optim == NULL) return;
     for (unsigned i = 0; i < optim->n_schedules; i++) drove__free(optim->schedule[i].table);
+    drove__free(optim->matrix);
     drove__free(optim);
 }
 
@@ -157,6 +179,15 @@ drove_status drove__optim_worker_init(drove_optim_worker *w, const drove_optim *
             complete = complete && w->state[i] != NULL;
         }
     }
+    size_t n_scratch = 0;
+    for (size_t i = 0; i < optim->n_matrices; i++) {
+        const size_t n = drove__muon_scratch(&optim->matrix[i]);
+        n_scratch = n > n_scratch ? n : n_scratch;
+    }
+    if (n_scratch > 0) {
+        w->scratch = drove__alloc(n_scratch, sizeof *w->scratch);
+        complete = complete && w->scratch != NULL;
+    }
     if (complete) return DROVE_OK;
     drove__optim_worker_fini(w);
     return drove__fail_nomem("rule state of a worker", optim->n_theta * sizeof(float));
@@ -167,6 +198,7 @@ void drove__optim_worker_fini(drove_optim_worker *w)
     if (w == NULL) return;
     for (unsigned i = 0; i < DROVE_RULE_MAX_STATE; i++) drove__free(w->state[i]);
     drove__free(w->lookahead);
+    drove__free(w->scratch);
     memset(w, 0, sizeof *w);
 }
 
@@ -300,9 +332,17 @@ void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const
     if (optim->state != DROVE_STATE_WORKER) return;
     /* g becomes the finished step d, theta' = theta + d */
     w->t++;
+    size_t at = 0; /* of a rule by matrix, which has one span: all before it is done */
+    for (size_t i = 0; i < optim->n_matrices; i++) {
+        const drove_weight_matrix *m = &optim->matrix[i];
+        drove__optim_step(optim, w, NULL, w->t, at, m->offset - at, NULL, g + at, eta);
+        drove__muon_step(&optim->rule, optim->kernels, m, w->state[0], w->scratch, g, eta);
+        at = m->offset + m->n_groups * m->n_in * m->n_out;
+    }
     for (size_t i = 0; i < n_spans; i++)
-        drove__optim_step(optim, w, NULL, w->t, span[i].offset, span[i].length, NULL,
-                          g + span[i].offset, eta);
+        drove__optim_step(optim, w, NULL, w->t, span[i].offset + at, span[i].length - at, NULL,
+                          g + span[i].offset + at, eta);
+    if (optim->shrink > 0.0f) add_shared(optim->kernels, g, view, optim->n, -eta * optim->shrink);
 }
 
 /* ---- publication ---- */
@@ -332,7 +372,23 @@ static void apply_part(const application *a, size_t offset, size_t length)
         u.state_in[i] = u.in + (i + 1) * a->optim->n;
         u.state_out[i] = u.out + (i + 1) * a->optim->n;
     }
-    rule->ops->apply(rule, k, &u, a->eta, a->t);
+    if (a->optim->shrink == 0.0f) {
+        rule->ops->apply(rule, k, &u, a->eta, a->t);
+        return;
+    }
+    /* theta shrunk first, in private memory, a chunk at a time */
+    float shrunk[CHUNK];
+    for (size_t at = 0, n; at < length; at += n) {
+        n = length - at < CHUNK ? length - at : CHUNK;
+        k->copy_f32(shrunk, u.in + at, n);
+        k->scale_f32(shrunk, n, 1.0f - a->eta * a->optim->shrink);
+        drovek_update part = {.n = n, .g = u.g + at, .in = shrunk, .out = u.out + at};
+        for (unsigned i = 0; i < a->n_state; i++) {
+            part.state_in[i] = u.state_in[i] + at;
+            part.state_out[i] = u.state_out[i] + at;
+        }
+        rule->ops->apply(rule, k, &part, a->eta, a->t);
+    }
 }
 
 /* Copies what the step does not change, if the result goes to another vector. */

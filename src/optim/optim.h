@@ -36,6 +36,9 @@ typedef struct drove_rule_ops {
     unsigned    n_state;        /* vectors of n floats: velocity, second moment ...            */
     bool        zero_is_noop;   /* g of 0 changes neither theta nor state: spans allowed       */
     bool        lookahead;      /* the gradient is taken at theta + mu v (Nesterov)            */
+    bool        is_decoupled;   /* weight decay shrinks theta beside the step                  */
+    bool        by_matrix;      /* steps of whole matrices (drove__muon_step), `apply` the rest;
+                                   the state is each worker's                                  */
     const drove_spec_key *keys; /* of a drove_rule; NULL: none */
     /* Update t, by a step of size eta; u->out may be u->g as well. */
     void (*apply)(const drove_rule *rule, const drovek_table *k, const drovek_update *u, float eta,
@@ -52,32 +55,42 @@ extern const drove_rule_ops        drove__rule_cocob;
 typedef enum drove_state_place { DROVE_STATE_SHARED, DROVE_STATE_WORKER } drove_state_place;
 
 typedef struct drove_optim_options {
-    const char         *rule;     /* "sgd", "momentum:0.9" ...                           */
-    const char         *schedule; /* "constant", "step:0.1,10+staleness": factors multiply */
-    double              lr, weight_decay;
-    double              clip; /* largest Euclidean norm of a batch's gradient; 0 = none  */
-    drove_state_place   state;
-    size_t              n_params;
-    size_t              n_theta; /* where the parameters are n_params words; 0: they are floats */
+    const char       *rule;     /* "sgd", "momentum:0.9" ...                           */
+    const char       *schedule; /* "constant", "step:0.1,10+staleness": factors multiply */
+    double            lr, weight_decay;
+    double            clip; /* largest Euclidean norm of a batch's gradient; 0 = none  */
+    drove_state_place state;
+    size_t            n_params;
+    size_t            n_theta; /* where the parameters are n_params words; 0: they are floats */
+    const drove_weight_matrix
+                       *matrix; /* [n_matrices] of theta, ascending, for a rule by matrix; copied */
+    size_t              n_matrices;
     unsigned            n_workers;
     const drovek_table *kernels; /* borrowed */
 } drove_optim_options;
 
 typedef struct drove_optim {
-    drove_rule          rule;
-    drove_schedule      schedule[DROVE_MAX_SCHEDULES];
-    unsigned            n_schedules;
-    float               lr, weight_decay, clip;
-    double              back_off; /* factor of every step size; 1 until a run steps back    */
-    drove_state_place   state;    /* always shared for a rule without state             */
-    size_t              n;        /* floats in theta, or words of it                     */
-    size_t              n_theta;  /* floats in theta; each state vector is as long       */
-    size_t              n_vector; /* words in the shared vector: n + shared states n_theta */
-    bool                spans_ok; /* the gradient may omit untouched parts               */
-    bool                fusable;  /* plain SGD: needs no gradient vector                 */
-    bool                by_staleness;
-    const drovek_table *kernels;
+    drove_rule           rule;
+    drove_schedule       schedule[DROVE_MAX_SCHEDULES];
+    unsigned             n_schedules;
+    float                lr, clip;
+    float                weight_decay; /* joins the gradient                                 */
+    float                shrink;       /* decoupled: theta loses eta times it with each step */
+    double               back_off;     /* factor of every step size; 1 until a run steps back    */
+    drove_state_place    state;        /* always shared for a rule without state             */
+    size_t               n;            /* floats in theta, or words of it                     */
+    size_t               n_theta;      /* floats in theta; each state vector is as long       */
+    size_t               n_vector;     /* words in the shared vector: n + shared states n_theta */
+    bool                 spans_ok;     /* the gradient may omit untouched parts               */
+    bool                 fusable;      /* plain SGD: needs no gradient vector                 */
+    bool                 by_staleness;
+    const drovek_table  *kernels;
+    drove_weight_matrix *matrix; /* [n_matrices] own */
+    size_t               n_matrices;
 } drove_optim;
+
+/* Whether --rule `rule` steps by matrices; false for what is no rule. */
+bool drove__rule_by_matrix(const char *rule);
 
 /* Errors: DROVE_E_ARG (unknown names, with the nearest; ranges), DROVE_E_NOMEM. */
 drove_status drove__optim_create(const drove_optim_options *opt, drove_optim **out);
@@ -87,7 +100,8 @@ void         drove__optim_destroy(drove_optim *optim);
 typedef struct drove_optim_worker {
     float   *state[DROVE_RULE_MAX_STATE]; /* [n_theta] each; NULL when shared            */
     float   *lookahead;                   /* [n]; NULL unless the rule looks ahead       */
-    uint64_t t;                           /* steps taken with the own state              */
+    float   *scratch; /* of a rule by matrix: drove__muon_scratch floats for the largest; or NULL */
+    uint64_t t;       /* steps taken with the own state              */
 } drove_optim_worker;
 drove_status drove__optim_worker_init(drove_optim_worker *w, const drove_optim *optim);
 void         drove__optim_worker_fini(drove_optim_worker *w);
@@ -118,7 +132,8 @@ typedef struct drove_step {
 } drove_step;
 
 /* Prepares a batch's mean gradient g[n] (the worker's, overwritten): adds weight decay at `view`
- * (weight_decay * theta), clips the norm, and with state per worker applies the rule.  span may be
+ * (weight_decay * theta), clips the norm, and with state per worker applies the rule, decoupled
+ * decay at `view` included.  span may be
  * NULL; otherwise optim->spans_ok is required, and *out borrows it.  [racy: view] */
 void drove__optim_prepare(const drove_optim *optim, drove_optim_worker *w, const float *view,
                           float *g, const drove_span *span, size_t n_spans, float eta,
@@ -147,6 +162,11 @@ void drove__optim_clip(const drove_optim *optim, float *g);
 /* theta[length] += mu v of these parameters, of a rule that looks ahead.  [racy: state] */
 void drove__optim_look_ahead(const drove_optim *optim, const drove_optim_worker *w,
                              const float *state, size_t offset, size_t length, float *theta);
+/* muon.c: the gradient g of a matrix becomes its step, to be added; velocity: its state.  g and
+ * velocity are those of all parameters. */
+void   drove__muon_step(const drove_rule *rule, const drovek_table *k, const drove_weight_matrix *m,
+                        float *velocity, float *scratch, float *g, float eta);
+size_t drove__muon_scratch(const drove_weight_matrix *m);
 /* On a virtual clock: ns for which the caller waits for vector[offset, offset + length), or the
  * parts of it in span [n_spans], if that is not NULL; see drove__virtual_take. */
 double drove__optim_take(const float *vector, size_t offset, size_t length, const drove_span *span,

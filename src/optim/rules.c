@@ -11,6 +11,8 @@
  *   rmsprop     a' = beta a + (1 - beta) g^2;  theta' as adagrad
  *   adam        m1' = beta1 m1 + (1 - beta1) g;  m2' = beta2 m2 + (1 - beta2) g^2;
  *               theta' = theta - eta (m1' / (1 - beta1^t)) / (sqrt(m2' / (1 - beta2^t)) + epsilon)
+ *   adamw       adam, and theta loses eta W theta, W being --weight-decay (optim.c)
+ *   muon        of a matrix: muon.c; of all else: adamw
  *
  * The kernels do the arithmetic.  No function here keeps state, so any thread may call all of them.
  */
@@ -158,7 +160,36 @@ static const drove_rule_ops rule_adam = {
     .apply = apply_adam,
 };
 
+/* ---- adamw, muon ---- */
+
+static const drove_rule_ops rule_adamw = {
+    .name = "adamw",
+    .help = "adam with decoupled decay: theta also loses eta times --weight-decay of itself",
+    .source = "Loshchilov, Hutter, ICLR 2019, Algorithm 2",
+    .n_state = 2,
+    .is_decoupled = true,
+    .keys = adam_keys,
+    .apply = apply_adam,
+};
+
+static const drove_spec_key muon_keys[] = {
+    {"MU", "0.95", DECAY_AS(mu), .is_argument = true, .help = "share of the velocity that stays"},
+    DROVE_SPEC_KEYS_TOO(adam_keys),
+    DROVE_SPEC_END,
+};
+
+static const drove_rule_ops rule_muon = {
+    .name = "muon",
+    .help = "orthogonalised momentum for the matrices of hidden layers, adamw for the rest",
+    .source = "Jordan et al., 2024; Liu et al., 2025, section 2.2",
+    .n_state = 2,
+    .is_decoupled = true,
+    .by_matrix = true,
+    .keys = muon_keys,
+    .apply = apply_adam,
+};
+
 const drove_rule_ops *const drove__rules[] = {
-    &rule_sgd,     &rule_momentum, &rule_nesterov,     &rule_adagrad,
-    &rule_rmsprop, &rule_adam,     &drove__rule_cocob, NULL,
+    &rule_sgd,  &rule_momentum, &rule_nesterov, &rule_adagrad,      &rule_rmsprop,
+    &rule_adam, &rule_adamw,    &rule_muon,     &drove__rule_cocob, NULL,
 };

@@ -116,8 +116,12 @@ drove_status drove__run_prepare_precision(const drove_config *config, const drov
     if ((loop->core_ops->can & DROVE_ENGINE_TYPED) == 0 || loop->shared != NULL) return DROVE_OK;
     if (loop->core_ops == &drove__engine_linear && drove__augment_is_on(&problem->train->augment)) {
         return drove__fail(DROVE_E_ARG,
-                           "--precision %s: expected data without crop, pad and mirror",
+                           "--precision %s: expected data without augmentation (crop, mirror ...)",
                            config->low.precision);
+    }
+    if (loop->core_ops == &drove__engine_linear && problem->model->label_smoothing > 0.0f) {
+        return drove__fail(DROVE_E_ARG, "--precision %s: expected --label-smoothing 0, found %g",
+                           config->low.precision, (double)problem->model->label_smoothing);
     }
     drove_prepare_options opt = {.model = problem->model,
                                  .kernels = &workers->kernels,
@@ -467,7 +471,18 @@ static drove_status make_objects(const drove_config *config, const drove_problem
         .n_workers = workers->plan.n_workers,
         .kernels = &workers->kernels,
     };
-    DROVE_TRY(drove__optim_create(&opt, &workers->optim));
+    drove_weight_matrix *matrix = calloc(m->n_layers, sizeof *matrix);
+    if (matrix == NULL) return drove__fail_nomem("matrices", m->n_layers * sizeof *matrix);
+    opt.matrix = matrix;
+    opt.n_matrices = drove__model_matrices(m, matrix);
+    drove_status status = drove__optim_create(&opt, &workers->optim);
+    free(matrix);
+    DROVE_TRY(status);
+    if (workers->optim->rule.ops->by_matrix && workers->optim->n_matrices == 0)
+        return drove__fail(DROVE_E_ARG,
+                           "--rule %s: expected a model with a dense layer or convolution between "
+                           "its first and its last, found %s",
+                           workers->optim->rule.ops->name, m->spec);
     loop->optim = workers->optim;
     DROVE_TRY(setup_transport(config, problem, workers));
     return setup_strategy(config, problem, workers);

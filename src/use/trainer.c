@@ -92,6 +92,14 @@ drove_status drove__trainer_open(const drove_trainer_settings *settings, drove_t
                                          .n_workers = 1,
                                          .kernels = &t->kernels};
     if ((status = drove__optim_create(&of_rule, &t->optim)) != DROVE_OK) goto fail;
+    if (t->optim->rule.ops->by_matrix) {
+        status =
+            drove__fail(DROVE_E_UNSUPPORTED,
+                        "trainer: expected a rule that steps by numbers, found %s, which steps "
+                        "by matrices",
+                        settings->rule);
+        goto fail;
+    }
     if ((status = drove__optim_worker_init(&t->worker, t->optim)) != DROVE_OK) goto fail;
     t->seed = settings->seed;
     t->batch = settings->batch;

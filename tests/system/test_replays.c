@@ -110,12 +110,15 @@ TEST(rules_repeat)
                  {"replicas?period=7", "adagrad", "shared", "cosine:3"},
                  {"hogwild", "rmsprop", "worker", "staleness"},
                  {"softsync:3", "momentum:0.9", "shared", "staleness"},
-                 {"easgd-async", "adam", "worker", "constant"}};
+                 {"easgd-async", "adam", "worker", "constant"},
+                 {"leashed", "adamw", "shared", "constant"},
+                 {"mutex", "muon", "worker", "staleness"}};
     for (size_t i = 0; i < DROVE_COUNT(table); i++) {
         drove_options opt = recorded_run(table[i].strategy);
         set(&opt, "rule", table[i].rule);
         set(&opt, "rule_state", table[i].place);
         set(&opt, "schedule", table[i].schedule);
+        if (strcmp(table[i].rule, "muon") == 0) set(&opt, "model", "mlp:24,24");
         set(&opt, "lr", "0.001");
         set(&opt, "weight_decay", "0.001");
         set(&opt, "clip", "5");

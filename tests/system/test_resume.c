@@ -17,6 +17,7 @@ static void compare(const char *strategy, const char *threads, const char *rule,
     set(&opt, "threads", threads);
     set(&opt, "rule", rule);
     set(&opt, "rule-state", rule_state);
+    if (strcmp(rule, "muon") == 0) set(&opt, "model", "mlp:24,24"); /* with a matrix between */
     set(&opt, "eval-every", "0.4");
     set(&opt, "until", "epochs=3");
     set(&opt, "out", whole);
@@ -39,6 +40,8 @@ TEST(sequential_resumes_to_the_same_bits)
     compare("sequential", "1", "sgd", "shared");
     compare("sequential", "1", "momentum:0.9", "shared");
     compare("sequential", "1", "adam", "worker");
+    compare("sequential", "1", "adamw", "shared");
+    compare("sequential", "1", "muon", "worker");
 }
 
 TEST(synchronous_resumes_to_the_same_bits)

@@ -47,6 +47,41 @@ static const char normalised[] = "layers:\n"
                                  "  - {name: fc, type: dense, units: 5}\n"
                                  "  - {name: last, type: dense}\n";
 
+/* Weights of hidden layers: not the first, not the outputs, also not those of other heads. */
+TEST(matrices_are_those_of_hidden_layers)
+{
+    static const drove_model_io large = {.n_features = 3 * 224 * 224,
+                                         .n_classes = 10,
+                                         .image = {3, 224, 224}};
+    static const char grouped[] =
+        "layers:\n"
+        "  - {name: first, type: convolution, channels: 4, kernel: 3}\n"
+        "  - {name: norm, type: batch_norm}\n"
+        "  - {name: middle, type: convolution, channels: 6, kernel: 2, groups: 2}\n"
+        "  - {name: last, type: dense}\n"
+        "  - {name: end, type: activation, activation: tanh}\n";
+    drove_weight_matrix found[256];
+    drove_model *m = make("mlp:20,30", &binary);
+    assert_int_equal(drove__model_matrices(m, found), 1);
+    assert_true(found[0].offset == m->layer[1].w_offset && found[0].n_groups == 1);
+    assert_true(found[0].n_in == 20 && found[0].n_out == 30);
+    drove__model_destroy(m);
+    static const char *const none[] = {"logistic", "mlp:20"};
+    for (size_t i = 0; i < DROVE_COUNT(none); i++) {
+        m = make(none[i], &binary);
+        assert_int_equal(drove__model_matrices(m, found), 0);
+        drove__model_destroy(m);
+    }
+    assert_int_equal(drove__model_create_text(grouped, "g.yaml", "", &images, &m), DROVE_OK);
+    assert_int_equal(drove__model_matrices(m, found), 1);
+    assert_true(found[0].n_groups == 2 && found[0].n_in == 2 * 2 * 2 && found[0].n_out == 3);
+    drove__model_destroy(m);
+    /* 57 convolutions and 1 dense layer; two more heads have a convolution and 2 dense layers */
+    m = make("googlenet", &large);
+    assert_int_equal(drove__model_matrices(m, found), 57 + 1 + 2 * 3 - 1 - 3);
+    drove__model_destroy(m);
+}
+
 /* Parts lie behind each other, begin with the layer's weights, and end at the statistics. */
 TEST(parts_of_layers_are_all_but_the_statistics)
 {

@@ -25,6 +25,7 @@ typedef void reference_step(precise *p, unsigned i, double g, double eta, double
 #define BETA    ((double)0.95f)
 #define BETA1   ((double)0.85f)
 #define BETA2   ((double)0.97f)
+#define DECAY   ((double)0.3f)
 #define EPSILON ((double)0.05f) /* large: inside the root it would make a visible difference */
 
 static void step_sgd(precise *p, unsigned i, double g, double eta, double t)
@@ -71,6 +72,15 @@ static void step_adam(precise *p, unsigned i, double g, double eta, double t)
     p->theta[i] -= eta * m1 / (sqrt(m2) + EPSILON);
 }
 
+/* Loshchilov and Hutter, Algorithm 2, as PyTorch has it: both in one line. */
+static void step_adamw(precise *p, unsigned i, double g, double eta, double t)
+{
+    double shrunk = p->theta[i] - eta * DECAY * p->theta[i];
+    p->theta[i] = 0.0;
+    step_adam(p, i, g, eta, t);
+    p->theta[i] += shrunk;
+}
+
 /* Orabona and Tommasi, Algorithm 2, with w(1) = 0 and L(0) = 1e-30; m1 is their theta, m2 the
  * reward, v the sum of sizes, before[] L. */
 static void step_cocob(precise *p, unsigned i, double g, double eta, double t)
@@ -89,16 +99,20 @@ typedef struct rule_case {
     const char *spec;
     reference_step *step;
     bool nesterov;
+    double decay;
 } rule_case;
 
 static const rule_case cases[] = {
-    {"sgd", step_sgd, false},
-    {"momentum:0.8", step_momentum, false},
-    {"nesterov:0.8", step_nesterov, true},
-    {"adagrad?epsilon=0.05", step_adagrad, false},
-    {"rmsprop:0.95?epsilon=0.05", step_rmsprop, false},
-    {"adam?beta1=0.85&beta2=0.97&epsilon=0.05", step_adam, false},
-    {"cocob?alpha=30", step_cocob, false},
+    {"sgd", step_sgd, false, 0.0},
+    {"momentum:0.8", step_momentum, false, 0.0},
+    {"nesterov:0.8", step_nesterov, true, 0.0},
+    {"adagrad?epsilon=0.05", step_adagrad, false, 0.0},
+    {"rmsprop:0.95?epsilon=0.05", step_rmsprop, false, 0.0},
+    {"adam?beta1=0.85&beta2=0.97&epsilon=0.05", step_adam, false, 0.0},
+    {"adamw?beta1=0.85&beta2=0.97&epsilon=0.05", step_adamw, false, DECAY},
+    /* of parameters that are in no matrix; test_muon.c has the others */
+    {"muon?beta1=0.85&beta2=0.97&epsilon=0.05", step_adamw, false, DECAY},
+    {"cocob?alpha=30", step_cocob, false, 0.0},
 };
 
 /* ---- the problem ---- */
@@ -142,6 +156,7 @@ static void check_run(const rule_case *c, const drovek_table *kernels, drove_sta
     opt.rule = c->spec;
     opt.kernels = kernels;
     opt.state = place;
+    opt.weight_decay = c->decay;
     drove_optim *optim = make_optim(&opt);
     drove_optim_worker w;
     assert_ok(drove__optim_worker_init(&w, optim));
@@ -211,6 +226,8 @@ TEST(test_defaults)
         {"adagrad", 0, 0, 0, 1e-8f},
         {"rmsprop", 0, 0.9f, 0, 1e-8f},
         {"adam", 0, 0.9f, 0.999f, 1e-8f},
+        {"adamw", 0, 0.9f, 0.999f, 1e-8f},
+        {"muon", 0.95f, 0.9f, 0.999f, 1e-8f},
         {"cocob", 100.0f, 0, 0, 0},
     };
     for (unsigned i = 0; i < DROVE_COUNT(expected); i++) {
