@@ -15,22 +15,23 @@ typedef struct drove_rng {
 
 /* Add at the end: the values are part of what a seed means. */
 typedef enum drove_rng_purpose {
-    DROVE_RNG_INIT = 1,  /* initial parameters          */
-    DROVE_RNG_ORDER,     /* order of the examples       */
-    DROVE_RNG_SPLIT,     /* held-out split              */
-    DROVE_RNG_SYNTH,     /* generated data              */
-    DROVE_RNG_BACKOFF,   /* waiting times               */
-    DROVE_RNG_TEST,      /* tests and benchmarks        */
-    DROVE_RNG_ROUNDING,  /* unbiased rounding           */
-    DROVE_RNG_MERGE,     /* rounding of averaged copies */
-    DROVE_RNG_FEATURES,  /* random feature maps         */
-    DROVE_RNG_FAKE,      /* times of a fake device      */
-    DROVE_RNG_AUGMENT,   /* crops and mirror images     */
-    DROVE_RNG_SHARD,     /* the worker that owns a row */
-    DROVE_RNG_HOLD_OUT,  /* validation examples         */
-    DROVE_RNG_STUDY,     /* settings to try             */
-    DROVE_RNG_VIRTUAL,   /* times on a virtual clock    */
-    DROVE_RNG_IMPORTANCE /* columns whose values change places */
+    DROVE_RNG_INIT = 1,   /* initial parameters          */
+    DROVE_RNG_ORDER,      /* order of the examples       */
+    DROVE_RNG_SPLIT,      /* held-out split              */
+    DROVE_RNG_SYNTH,      /* generated data              */
+    DROVE_RNG_BACKOFF,    /* waiting times               */
+    DROVE_RNG_TEST,       /* tests and benchmarks        */
+    DROVE_RNG_ROUNDING,   /* unbiased rounding           */
+    DROVE_RNG_MERGE,      /* rounding of averaged copies */
+    DROVE_RNG_FEATURES,   /* random feature maps         */
+    DROVE_RNG_FAKE,       /* times of a fake device      */
+    DROVE_RNG_AUGMENT,    /* crops and mirror images     */
+    DROVE_RNG_SHARD,      /* the worker that owns a row */
+    DROVE_RNG_HOLD_OUT,   /* validation examples         */
+    DROVE_RNG_STUDY,      /* settings to try             */
+    DROVE_RNG_VIRTUAL,    /* times on a virtual clock    */
+    DROVE_RNG_IMPORTANCE, /* columns whose values change places */
+    DROVE_RNG_MIXUP       /* shares of mixed examples    */
 } drove_rng_purpose;
 
 #define DROVE_SPLITMIX_STEP UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio */

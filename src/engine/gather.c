@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "data/quant.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -28,6 +29,11 @@ drove_status drove__targets_init(drove_targets *t, const drove_data *data, size_
         t->label_last == NULL || t->weight == NULL) {
         return drove__fail_nomem("targets of a batch", max_rows * sizeof *t->label_first);
     }
+    if (data->augment.mixup > 0.0f) {
+        t->y_other = drove__alloc(max_rows, sizeof *t->y_other);
+        if (t->y_other == NULL)
+            return drove__fail_nomem("targets of a batch", max_rows * sizeof *t->y_other);
+    }
     return DROVE_OK;
 }
 
@@ -35,6 +41,7 @@ void drove__targets_fini(drove_targets *t)
 {
     if (t == NULL) return;
     drove__free(t->y_class);
+    drove__free(t->y_other);
     drove__free(t->y_value);
     drove__free(t->label_first);
     drove__free(t->label_last);
@@ -91,6 +98,16 @@ static drove_status reserve_dense(drove_gather *g)
     return g->x != NULL ? DROVE_OK : drove__fail_nomem("examples of a batch", n * sizeof *g->x);
 }
 
+/* Two stored images: coloured, and rotated. */
+static drove_status reserve_images(drove_gather *g, const drove_data *data)
+{
+    const drove_augment *a = &data->augment;
+    const size_t n = 2 * data->storage->n_features;
+    if (g->images != NULL || !(a->rotate > 0.0f || drove__augment_colours(a))) return DROVE_OK;
+    g->images = drove__alloc(n, sizeof *g->images);
+    return g->images != NULL ? DROVE_OK : drove__fail_nomem("an image", n * sizeof *g->images);
+}
+
 static drove_status reserve_pairs(drove_gather *g, size_t n_pairs)
 {
     if (n_pairs <= g->n_pairs) return DROVE_OK;
@@ -144,6 +161,7 @@ drove_status drove__gather_init(drove_gather *g, const drovek_table *kernels,
         if (data->storage->x_kind != DROVE_X_QUANT && data->factor == NULL) return DROVE_OK;
         return reserve_pairs(g, g->max_rows * longest);
     }
+    DROVE_TRY(reserve_images(g, data));
     return with_x ? reserve_dense(g) : DROVE_OK;
 }
 
@@ -152,6 +170,7 @@ void drove__gather_fini(drove_gather *g)
     if (g == NULL) return;
     drove__targets_fini(&g->targets);
     drove__free(g->x);
+    drove__free(g->images);
     drove__free(g->first);
     drove__free(g->last);
     drove__free(g->index);
@@ -206,11 +225,15 @@ static void load_f32(const drove_gather *g, const drove_batch *batch, float *to)
 
 /* ---- images ---- */
 
-/* n pixels from `from` on (of the storage) to to[n], scaled. */
-static void load_pixels(const drove_gather *g, const drove_data *data, size_t row, size_t from,
-                        size_t n, float *to)
+/* n pixels from `from` on (of the storage, or of image if that is not NULL) to to[n], scaled. */
+static void load_pixels(const drove_gather *g, const drove_data *data, size_t row,
+                        const float *image, size_t from, size_t n, float *to)
 {
     const drove_storage *s = data->storage;
+    if (image != NULL) {
+        memcpy(to, image + from, n * sizeof *to);
+        return;
+    }
     const float *shift = data->factor != NULL ? data->shift + from : NULL;
     const float *factor = data->factor != NULL ? data->factor + from : NULL;
     size_t at = row * s->n_features + from;
@@ -240,11 +263,30 @@ static void cut(size_t size, size_t pad, size_t begin, size_t crop, size_t *n_ze
     *first = low - pad;
 }
 
+/* A whole image, coloured, scaled and rotated, in g->images; NULL: as it is stored. */
+static const float *retouch(const drove_gather *g, const drove_data *data, size_t row,
+                            const drove_window *w)
+{
+    const size_t n = data->storage->n_features;
+    float *image = g->images;
+    if (!w->is_coloured && !w->is_rotated) return NULL;
+    if (w->is_coloured) {
+        g->kernels->widen_u8_f32(image, data->storage->x_u8 + row * n, NULL, NULL, n);
+        drove__augment_colour(&data->augment, w, image);
+        if (data->factor != NULL)
+            g->kernels->affine_f32(image, image, data->shift, data->factor, n);
+    } else load_pixels(g, data, row, NULL, 0, n, image);
+    if (!w->is_rotated) return image;
+    drove__augment_rotate(&data->augment, w, image, image + n);
+    return image + n;
+}
+
 /* One image through its window. */
 static void load_window(const drove_gather *g, const drove_data *data, size_t row,
                         const drove_window *w, float *to)
 {
     const drove_augment *a = &data->augment;
+    const float *image = retouch(g, data, row, w);
     const size_t n = a->crop_width;
     size_t above, top, rows, before, left, columns;
     cut(a->height, a->pad, w->top, a->crop_height, &above, &top, &rows);
@@ -257,7 +299,7 @@ static void load_window(const drove_gather *g, const drove_data *data, size_t ro
             }
             size_t from = (c * a->height + top + y - above) * a->width + left;
             if (columns < n) memset(to, 0, n * sizeof *to);
-            load_pixels(g, data, row, from, columns, to + before);
+            load_pixels(g, data, row, image, from, columns, to + before);
             if (w->is_mirrored) turn_round(to, n);
         }
     }
@@ -278,6 +320,30 @@ static void load_images(const drove_gather *g, const drove_batch *batch, bool is
                                      : drove__augment_centre(a);
         load_window(g, data, drove__data_row(data, batch->row[i]), &w, to + i * g->n_features);
     }
+}
+
+void drove__gather_mix(drove_gather *g, const drove_batch *batch, drove_input *in,
+                       drove_target *target)
+{
+    enum { CHUNK = 256 };
+    const drove_augment *a = &batch->data->augment;
+    const size_t n = g->n_features, n_rows = in->n_rows;
+    if (!(a->mixup > 0.0f)) return;
+    assert(in->dense == g->x);
+    const float own = drove__augment_share(a, batch->number), rest = 1.0f - own;
+    for (size_t i = 0; i < n_rows / 2; i++) {
+        float *x = g->x + i * n, *y = g->x + (n_rows - 1 - i) * n, before[CHUNK];
+        for (size_t at = 0, length; at < n; at += length) {
+            length = n - at < CHUNK ? n - at : CHUNK;
+            memcpy(before, x + at, length * sizeof *before);
+            g->kernels->blend_f32(x + at, x + at, y + at, length, own, rest);
+            g->kernels->blend_f32(y + at, y + at, before, length, own, rest);
+        }
+    }
+    if (target == NULL || target->y_class == NULL) return;
+    for (size_t i = 0; i < n_rows; i++) g->targets.y_other[i] = target->y_class[n_rows - 1 - i];
+    target->y_other = g->targets.y_other;
+    target->own_share = own;
 }
 
 /* ---- sparse and quantised examples ---- */
@@ -415,6 +481,7 @@ drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, bool 
         DROVE_TRY(reserve_dense(g));
         into = g->x;
     }
+    if (is_training) DROVE_TRY(reserve_images(g, batch->data));
     if (drove__augment_is_on(&batch->data->augment)) load_images(g, batch, is_training, into);
     else if (s->x_kind == DROVE_X_U8) load_u8(g, batch, into);
     else if (s->x_kind == DROVE_X_F32) load_f32(g, batch, into);

@@ -17,6 +17,7 @@
 /* Targets of a batch, in memory of its own. */
 typedef struct drove_targets {
     int32_t  *y_class;                  /* [max_rows] */
+    int32_t  *y_other;                  /* [max_rows] mixup; NULL: none */
     float    *y_value;                  /* [max_rows][n_values] */
     uint64_t *label_first, *label_last; /* [max_rows] */
     float    *weight;                   /* [max_rows] */
@@ -34,6 +35,7 @@ typedef struct drove_gather {
     const drovek_table *kernels;
     size_t              max_rows, n_features;
     float              *x;            /* [max_rows][n_features] */
+    float              *images;       /* [2][numbers of a stored one]; NULL: not needed */
     uint64_t           *first, *last; /* [max_rows] rows of sparse examples */
     uint32_t           *index;        /* [n_pairs] sparse examples, packed */
     float              *value;        /* [n_pairs] */
@@ -58,6 +60,11 @@ size_t drove__gather_longest(const drove_data *data);
  * DROVE_E_SHAPE, DROVE_E_NOMEM. */
 drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, bool is_training,
                                 float *into, drove_input *in);
+
+/* mixup: in training, after both loads into g, where the data ask for it: mixes each example with
+ * that in its place from the batch's end, whose order is random.  target NULL: examples alone. */
+void drove__gather_mix(drove_gather *g, const drove_batch *batch, drove_input *in,
+                       drove_target *target);
 
 /* May the examples of these data be gathered as the bytes that are stored?  Not where images are
  * cut, whose margin is zero after scaling. */

@@ -69,10 +69,11 @@ static void load_unlocked(drove_loader *l, slot *s)
             : drove__stream_wait(l->opt.stream, drove__order_window(l->opt.order, b->number));
     if (s->status == DROVE_OK)
         s->status = drove__gather_load(&s->gather, b, true, NULL, &s->loaded.in);
-    if (s->status == DROVE_OK)
+    if (s->status == DROVE_OK) {
         drove__targets_load(&s->gather.targets, b->data, NULL, b->row, b->n_rows,
                             &s->loaded.target);
-    else drove__error_copy(s->error);
+        drove__gather_mix(&s->gather, b, &s->loaded.in, &s->loaded.target);
+    } else drove__error_copy(s->error);
     s->times.end_ns = drove__clock_now(l->opt.clock);
     pthread_mutex_lock(&l->lock);
     l->busy_ns += s->times.end_ns - s->times.begin_ns;

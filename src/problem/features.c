@@ -52,7 +52,8 @@ drove_status drove__run_features(const drove_config *config, drove_problem *prob
     if (status != DROVE_OK) return drove__fail_in(status, "--features");
     if (problem->features.ops == NULL) return DROVE_OK;
     if (drove__augment_is_on(&problem->train->augment))
-        return drove__fail(DROVE_E_ARG, "--features: expected data without crop, pad and mirror");
+        return drove__fail(DROVE_E_ARG,
+                           "--features: expected data without augmentation (crop, mirror ...)");
     const unsigned n_pus = workers->machine.n_pus;
     unsigned n_threads = workers->plan.n_workers < n_pus ? workers->plan.n_workers : n_pus;
     uint64_t begin = drove__now_ns();

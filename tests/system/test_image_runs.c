@@ -14,7 +14,9 @@ static drove_options image_run(void)
 {
     drove_options opt = small_run();
     set(&opt, "data",
-        "synth:images?n=300&size=12&classes=4&crop=10x9&pad=1&mirror=1&scale=unit-mean");
+        "synth:images?n=300&size=12&classes=4&crop=10x9&pad=1&mirror=1&scale=unit-mean&rotate=20&"
+        "brightness=0.2&contrast=0.3&saturation=0.4&mixup=0.5");
+    set(&opt, "label-smoothing", "0.1");
     set(&opt, "until", "epochs=2");
     set(&opt, "eval-every", "0.4");
     return opt;
@@ -71,11 +73,17 @@ TEST(the_same_batches_are_trained)
 
 TEST(stopped_runs_go_on_to_the_same_bits)
 {
-    for (unsigned n = 1; n <= 2; n++) {
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned n = i % 2 + 1;
         const char *whole = fresh_folder("whole"), *parts = fresh_folder("parts");
         drove_options opt = image_run(), again = drove__options_default();
         set(&opt, "strategy", n == 1 ? "sequential" : "sync");
         set(&opt, "threads", n == 1 ? "1" : "2");
+        if (i >= 2) {
+            set(&opt, "rule", "muon");
+            set(&opt, "model", "mlp:16,16");
+            set(&opt, "weight-decay", "0.1");
+        }
         set(&opt, "loaders", "2");
         set(&opt, "out", whole);
         run_to(&opt, DROVE_FINISHED);
@@ -163,8 +171,32 @@ TEST(what_cannot_be_combined_is_refused)
     set(&opt, "precision", "D8M8");
     expect_refusal(&opt, "--precision");
     set(&opt, "data", "synth:logistic?n=100");
+    set(&opt, "label-smoothing", "0");
     set(&opt, "loaders", "2");
     expect_refusal(&opt, "--loaders 2");
+    opt = image_run();
+    set(&opt, "loss", "squared");
+    expect_refusal(&opt, "?mixup: expected the loss softmax or logistic, found squared");
+    set(&opt, "data", "synth:images?n=100&size=12&classes=2");
+    expect_refusal(&opt, "--label-smoothing: expected the loss softmax, sigmoid or logistic");
+    opt = image_run();
+    set(&opt, "model", "mlp:16");
+    set(&opt, "rule", "muon");
+    expect_refusal(&opt, "expected a model with a dense layer or convolution between its first");
+    set(&opt, "rule-state", "shared");
+    expect_refusal(&opt, "--rule-state shared: expected worker or auto, as --rule muon");
+    set(&opt, "rule-state", "auto");
+    set(&opt, "precision", "D8M8");
+    expect_refusal(&opt, "--rule muon: expected parameters that are floats");
+    set(&opt, "rule", "adamw");
+    set(&opt, "weight-decay", "0.1");
+    expect_refusal(&opt, "expected --weight-decay 0 with --rule adamw, found 0.1");
+    opt = image_run();
+    set(&opt, "model", "logistic");
+    set(&opt, "loss", "logistic");
+    set(&opt, "data", "synth:logistic?n=100");
+    set(&opt, "precision", "D8M8");
+    expect_refusal(&opt, "--precision D8M8: expected --label-smoothing 0, found 0.1");
     opt = image_run();
     set(&opt, "loaders", "many");
     expect_refusal(&opt, "--loaders");

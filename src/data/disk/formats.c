@@ -251,8 +251,10 @@ static drove_status check_from(const drove_blocks *b, const char *from)
                                           origin->seed, &data, &test);
     if (status != DROVE_OK) return drove__fail_in(status, "?from");
     if (drove__augment_is_on(&data->augment)) {
-        status = drove__fail(DROVE_E_ARG,
-                             "?from: expected data without crop, pad and mirror, found %s", from);
+        status =
+            drove__fail(DROVE_E_ARG,
+                        "?from: expected data without augmentation (crop, mirror ...), found %s",
+                        from);
         goto end;
     }
     const drove_data *view = origin->part == DROVE_ROWS_TEST ? test : data;

@@ -218,13 +218,18 @@ static drove_status read_augment(const source *from, const drove_storage *s, uin
 {
     if (drove__augment_is_asked(&from->common.augment) && s->x_kind != DROVE_X_U8 &&
         s->x_kind != DROVE_X_F32) {
-        return drove__fail(DROVE_E_ARG,
-                           "%s: expected images of bytes or floats for crop, pad and mirror, found "
-                           "%s data",
-                           from->spec.name, drove__storage_name(s));
+        return drove__fail(DROVE_E_ARG, "%s?%s: expected images of bytes or floats, found %s data",
+                           from->spec.name, drove__augment_asked(&from->common.augment),
+                           drove__storage_name(s));
     }
-    return drove__augment_make(&from->common.augment, from->spec.name, s->channels, s->height,
-                               s->width, seed, out);
+    DROVE_TRY(drove__augment_make(&from->common.augment, from->spec.name, s->channels, s->height,
+                                  s->width, seed, out));
+    if (!drove__augment_colours(out) || s->x_kind == DROVE_X_U8) return DROVE_OK;
+    return drove__fail(
+        DROVE_E_ARG,
+        "%s: expected images of bytes for brightness, contrast and saturation, found "
+        "%s data",
+        from->spec.name, drove__storage_name(s));
 }
 
 static void add_key(source *from, const char *key, const char *value)
@@ -318,8 +323,7 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
     if (!drove__augment_is_asked(&from->common.augment)) goto end;
     if ((status = read_augment(from, test->storage, train->augment.seed, &own)) != DROVE_OK)
         goto end;
-    own.mirror = train->augment.mirror;
-    if (!drove__augment_equal(&own, &train->augment))
+    if (!drove__augment_same_parts(&own, &train->augment))
         status = drove__fail(
             DROVE_E_ARG,
             "%s: test data take crop and pad of the training data; expected none, or the "
@@ -588,10 +592,10 @@ drove_status drove_data_convert(const drove_data *data, const char *to)
                              "no format but a table holds several values of an example");
     else if (drove__augment_is_asked(&target.common.augment) ||
              drove__augment_is_on(&data->augment))
-        status =
-            drove__fail(DROVE_E_ARG,
-                        "crop, pad and mirror apply when a model loads images; expected data to "
-                        "be converted, and their new file, without them");
+        status = drove__fail(
+            DROVE_E_ARG,
+            "crop, mirror and other augmentation apply when a model loads images; expected data to "
+            "be converted, and their new file, without them");
     else if (!f->holds_all && strcmp(f->name, "csv") != 0) /* those hold doubles */
         status = drove__export_check_origin(data, f->name);
     if (status == DROVE_OK) status = f->write(data, &target.spec);

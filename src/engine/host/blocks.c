@@ -28,6 +28,7 @@ drove_status drove__host_blocks_init(drove_engine *e, const drove_engine_options
     if (opt->infers_only || e->max_rows < cut_of(e).least) return DROVE_OK;
     if (!e->model->is_chain || !drove__model_fuses(e->model)) return DROVE_OK;
     if (opt->n_threads > 1 || opt->round != NULL) return DROVE_OK;
+    if (opt->data->augment.mixup > 0.0f) return DROVE_OK; /* pairs are of the whole batch */
     if (drove__storage_is_sparse(opt->data->storage)) return DROVE_OK;
     e->sum = drove__alloc(n, sizeof *e->sum);
     if (e->sum == NULL) return drove__fail_nomem("gradients of blocks", n * sizeof *e->sum);

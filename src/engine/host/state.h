@@ -34,8 +34,10 @@ static inline drove_status drove__host_load(drove_engine *e, const drove_batch *
         return DROVE_OK;
     }
     DROVE_TRY(drove__gather_load(&e->gather, batch, is_training, NULL, in));
-    if (target == NULL) return DROVE_OK;
-    drove__targets_load(&e->gather.targets, batch->data, NULL, batch->row, batch->n_rows, target);
+    if (target != NULL)
+        drove__targets_load(&e->gather.targets, batch->data, NULL, batch->row, batch->n_rows,
+                            target);
+    if (is_training) drove__gather_mix(&e->gather, batch, in, target);
     return DROVE_OK;
 }
 

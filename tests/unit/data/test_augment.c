@@ -57,6 +57,34 @@ TEST(what_does_not_fit_is_refused)
     refuse("table?crop=1x1", 0, "expected images, found examples without a shape");
     refuse("table?pad=1", 0, "expected images, found examples without a shape");
     refuse("table?mirror=1", 0, "expected images, found examples without a shape");
+    refuse("table?rotate=5", 0, "table?rotate: expected images, found examples without a shape");
+    refuse("table?mixup=1", 0, "table?mixup: expected images, found examples without a shape");
+    refuse("images?rotate=181", 3, "images?rotate");
+    refuse("images?brightness=1.1", 3, "images?brightness");
+    refuse("images?contrast=-0.1", 3, "images?contrast");
+    refuse("images?contrast=0.1", 4, "contrast: expected images of 1 or 3 channels, found 4");
+    refuse("images?saturation=0.1", 1, "saturation: expected images of 3 channels, found 1");
+    refuse("images?mixup=0.001", 3, "expected 0, or a number from 0.01 to 100, found 0.001");
+    refuse("images?mixup=101", 3, "images?mixup");
+}
+
+/* What changes images in training alone leaves their parts, and so evaluation, as they are. */
+TEST(training_alone_is_changed)
+{
+    static const char *const texts[] = {"images?rotate=5", "images?brightness=0.1",
+                                        "images?contrast=0.1", "images?saturation=0.1",
+                                        "images?mixup=0.2"};
+    drove_augment plain;
+    assert_int_equal(parse("images?mirror=1", 3, &plain), DROVE_OK);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        drove_augment a;
+        if (parse(texts[i], 3, &a) != DROVE_OK) fail_msg("%s: %s", texts[i], drove_error_text());
+        assert_true(drove__augment_is_on(&a) && drove__augment_same_parts(&a, &plain));
+        a.mirror = true;
+        assert_false(drove__augment_equal(&a, &plain));
+        const drove_window w = drove__augment_centre(&a);
+        assert_false(w.is_rotated || w.is_coloured || w.is_mirrored);
+    }
 }
 
 /* Nothing asked, or what changes nothing: images are loaded as they are stored. */
