@@ -198,15 +198,20 @@ static const row options[] = {
      "write --data 'DIR?size=224'", NULL},
     {"augment augmentation augmentations dataaugmentation flip hflip fliplr "
      "horizontalflip crop randomcrop mirror transform transforms randomflip shift shear "
-     "rotation rotationrange horizontalflipprob randomresizedcrop padding",
+     "horizontalflipprob randomresizedcrop padding",
      "write --data 'DIR?mirror=1&pad=4&crop=32' (docs/use/data.md)", NULL},
-    {"randomerasing autoaugment randaugment mixup cutmix cutout colorjitter mosaic vflip "
-     "flipud hsvh degrees trivialaugment",
+    {"rotation rotationrange degrees randomrotation",
+     "write --data 'DIR?rotate=15' (docs/use/data.md)", NULL},
+    {"colorjitter colourjitter brightness contrast saturation",
+     "write --data 'DIR?brightness=0.2&contrast=0.2&saturation=0.2' (docs/use/data.md)", NULL},
+    {"mixup mixupalpha", "write --data 'DIR?mixup=0.2' (docs/use/data.md)", NULL},
+    {"randomerasing autoaugment randaugment cutmix cutout mosaic vflip "
+     "flipud hsvh trivialaugment",
      "drove has no such change of images; it has --data 'DIR?mirror=1&pad=4&crop=32'", NULL},
     {"numclasses nclasses nc numclass nclass", "drove counts the classes of the data", NULL},
     {"numfeatures nfeatures inputdim inputshape nfeature", "drove counts the features of the data",
      NULL},
-    {"labelsmoothing smoothing labelsmoothingfactor smooth", "drove has no label smoothing", NULL},
+    {"labelsmooth smoothing labelsmoothingfactor smooth", "write --label-smoothing @", "NUMBER"},
     {"ema modelema emadecay useema swa swalr averagemodel average polyak emamomentum asgd",
      "drove has no averages of parameters over a run", NULL},
     {"objective criterion lossfunction lossfn cost obj application objectivefunction "
@@ -387,10 +392,7 @@ static const row models[] = {
 };
 
 static const row rules[] = {
-    {"adamw",
-     "drove has adam, where --weight-decay is an L2 term of the gradient, not AdamW's "
-     "decay of its own",
-     NULL},
+    {"adamwithdecay decoupledadam adamwdecay fusedadamw", "write --rule adamw", NULL},
     {"sgdm sgdmomentum sgdwithmomentum heavyball msgd", "write --rule momentum:0.9", NULL},
     {"nag nesterovsgd sgdnesterov nesterovs", "write --rule nesterov:0.9", NULL},
     {"rmspropalexnet rms", "write --rule rmsprop:0.9", NULL},
@@ -402,7 +404,7 @@ static const row rules[] = {
      NULL},
     {"ftrl ftrlproximal", "write --rule adagrad (its relative without the L1 penalty)", NULL},
     {"lamb lars lion nadam radam amsgrad adamax adadelta adafactor adabelief adan sophia "
-     "muon shampoo soap ranger lookahead sam prodigy dadaptation rprop rmspropw "
+     "shampoo soap ranger lookahead sam prodigy dadaptation rprop rmspropw "
      "sparseadam adam8bit adamw8bit yogi novograd schedulefree qhadam madgrad apollo",
      "drove has none of that name (drove list rules); adam is the usual one of networks", NULL},
 };
@@ -522,6 +524,7 @@ static const row keys[] = {
     {"hasheader headers", "write header=yes", NULL},
     {"resize imgsize imagesize img imgsz shape", "write size=", NULL},
     {"flip hflip horizontalflip fliplr", "write mirror=1", NULL},
+    {"rotation degrees", "write rotate=", NULL},
     {"randomcrop cropsize", "write crop=", NULL},
     {"padding", "write pad=", NULL},
     {"gray grey grayscale greyscale", "write channels=1", NULL},

@@ -62,6 +62,7 @@ static void read_all(drove_config *c)
                                       .rule_state = (drove_rule_state)word_of(o, "rule_state"),
                                       .lr = o->lr,
                                       .weight_decay = o->weight_decay,
+                                      .label_smoothing = o->label_smoothing,
                                       .clip = o->clip,
                                       .batch = o->batch,
                                       .global_batch = o->global_batch,

@@ -52,7 +52,7 @@ typedef struct drove_config_method {
     const char        *rule, *schedule; /* NULL: open */
     drove_rule_state   rule_state;      /* AUTO: open */
     double             lr;              /* 0: open */
-    double             weight_decay, clip;
+    double             weight_decay, label_smoothing, clip;
     uint64_t           batch;        /* 0: open */
     uint64_t           global_batch; /* of all workers together; 0: batch says it */
     drove_order_choice order;

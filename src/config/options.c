@@ -95,7 +95,14 @@ static const drove_option_info table[] = {
          "examples out, else cosine over its epochs; with a given --lr cosine for convolutional "
          "networks, constant otherwise"},
     {WHERE(weight_decay), .group = method, REAL(0, DBL_MAX), .default_text = "0",
-     .value_name = "NUMBER", .help = "adds this times the parameters to the gradient"},
+     .value_name = "NUMBER",
+     .help =
+         "adds this times the parameters to the gradient; adamw and muon take lr times this off "
+         "the parameters instead"},
+    {WHERE(label_smoothing), .group = method, REAL(0, 1), .default_text = "0",
+     .value_name = "NUMBER",
+     .help = "in training a cross-entropy's targets of 0 and 1 are this part of the way to equal "
+             "ones; losses of evaluations are without"},
     {WHERE(clip), .group = method, REAL(0, DBL_MAX), .default_text = "0", .value_name = "NUMBER",
      .help = "largest norm of a batch's gradient, decay included; 0 = no limit"},
     {WHERE(batch), COMMON, FIXED, .group = method, COUNT(1, 1 << 30), .default_text = "auto",

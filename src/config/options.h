@@ -37,6 +37,7 @@ struct drove_options {
     char     rule_state[DROVE_TEXT_SIZE]; /* "auto", "shared" or "worker" */
     double   lr;                          /* step size, no unit, > 0; 0 = auto */
     double   weight_decay;                /* >= 0 */
+    double   label_smoothing;             /* from 0 to 1 */
     double   clip;                        /* largest norm of a batch's gradient; 0 = none */
     uint64_t batch;                       /* examples per worker and step; 0 = auto */
     uint64_t global_batch;           /* examples of an update, of all workers; 0 = batch each */

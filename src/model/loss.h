@@ -20,6 +20,7 @@ struct drove_loss_ops {
      * NULL: it does not follow from shares. */
     double (*constant)(const double *share, size_t n);
     bool gives_probability;          /* of a class or label, by predict; else values or margins */
+    bool is_cross_entropy;           /* loss and dz are linear in targets from 0 to 1 */
     const drove_custom_loss *custom; /* the program's own, in place of eval; else NULL */
 };
 

@@ -135,6 +135,7 @@ const drove_loss_ops drove__loss_sigmoid = {
     .predict = predict,
     .constant = sigmoid_constant,
     .gives_probability = true,
+    .is_cross_entropy = true,
 };
 
 const drove_loss_ops drove__loss_logistic = {
@@ -146,4 +147,5 @@ const drove_loss_ops drove__loss_logistic = {
     .predict = predict,
     .constant = drove__entropy,
     .gives_probability = true,
+    .is_cross_entropy = true,
 };

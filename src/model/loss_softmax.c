@@ -45,4 +45,5 @@ const drove_loss_ops drove__loss_softmax = {
     .predict = predict,
     .constant = drove__entropy,
     .gives_probability = true,
+    .is_cross_entropy = true,
 };

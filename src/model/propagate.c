@@ -148,9 +148,53 @@ static void weighted_loss(const drove_model *model, const drovek_table *k,
     }
 }
 
+/* The target of one output moves by `by`: a cross-entropy is L(z) - t z.  Returns its gain. */
+static double move_target(const float *z, float *dz, size_t output, float by, float scale)
+{
+    dz[output] -= scale * by;
+    return -(double)by * (double)z[output];
+}
+
+/* Targets between 0 and 1, for training: with E the label smoothing, s the own share and K classes
+ *
+ *   t' = (1 - E) (s t + (1 - s) t_other) + E / K        K = 2 for labels, and for two classes
+ *
+ * Source: Szegedy, Vanhoucke, Ioffe, Shlens, Wojna, CVPR 2016, section 7; Zhang, Cisse, Dauphin,
+ * Lopez-Paz, ICLR 2018, equation (1). */
+static void soften(const drove_model *model, const drove_target *target, size_t n_rows,
+                   const float *z, float scale, float *dz, drove_score *score)
+{
+    const size_t n = model->n_outputs;
+    const bool is_lone = n == 1 && target->y_class != NULL; /* of class 1 */
+    const float smooth = model->label_smoothing;
+    const float even = smooth / (is_lone || target->y_class == NULL ? 2.0f : (float)n);
+    const float share = target->y_other != NULL ? target->own_share : 1.0f;
+    for (size_t i = 0; i < n_rows; i++, z += n, dz += n) {
+        const float weight = target->weight != NULL ? target->weight[i] : 1.0f;
+        const float each = scale * weight;
+        double gain = 0.0;
+        for (size_t o = 0; smooth > 0.0f && o < n; o++) gain += move_target(z, dz, o, even, each);
+        if (target->y_class == NULL) {
+            for (uint64_t at = target->label_first[i]; at < target->label_last[i]; at++)
+                gain += move_target(z, dz, target->label[at], -smooth, each);
+        } else {
+            const size_t own = (size_t)target->y_class[i];
+            const size_t other = target->y_other != NULL ? (size_t)target->y_other[i] : own;
+            if (!is_lone || own == 1)
+                gain += move_target(z, dz, is_lone ? 0 : own, (1.0f - smooth) * share - 1.0f, each);
+            if (!is_lone || other == 1)
+                gain +=
+                    move_target(z, dz, is_lone ? 0 : other, (1.0f - smooth) * (1.0f - share), each);
+        }
+        score->loss += (double)weight * gain;
+    }
+}
+
 void drove__model_loss(const drove_model *model, const drovek_table *k, const drove_target *target,
                        size_t n_rows, float scale, drove_pass *pass, drove_score *score)
 {
+    const bool is_soft = model->label_smoothing > 0.0f || target->y_other != NULL;
+    assert(!is_soft || !pass->is_training || model->loss->is_cross_entropy);
     for (unsigned h = 0; h < model->n_heads; h++) {
         bool is_main = h + 1 == model->n_heads;
         drove_score aside = {0};
@@ -164,6 +208,8 @@ void drove__model_loss(const drove_model *model, const drovek_table *k, const dr
         else if (target->weight != NULL)
             weighted_loss(model, k, target, n_rows, pass->out[l], of_head, dz, to);
         else model->loss->eval(k, pass->out[l], target, n_rows, model->n_outputs, of_head, dz, to);
+        if (pass->is_training && dz != NULL && is_soft)
+            soften(model, target, n_rows, pass->out[l], of_head, dz, to);
     }
     score->n_rows += n_rows;
     double weight = target->weight == NULL ? (double)n_rows : 0.0;

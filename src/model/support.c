@@ -34,6 +34,7 @@ drove_target drove__target_from(const drove_target *whole, size_t first, size_t 
     if (t.label_first != NULL) t.label_first += first;
     if (t.label_last != NULL) t.label_last += first;
     if (t.weight != NULL) t.weight += first;
+    if (t.y_other != NULL) t.y_other += first;
     return t;
 }
 

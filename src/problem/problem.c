@@ -289,6 +289,22 @@ static void say_model_notes(const drove_problem *problem, const drove_callbacks 
     }
 }
 
+/* Targets between 0 and 1 are a cross-entropy's; labels, which are no classes, are not mixed. */
+static drove_status set_targets(const drove_config *config, const drove_problem *problem)
+{
+    drove_model *m = problem->model;
+    const bool is_mixed = problem->train->augment.mixup > 0.0f;
+    const bool is_smoothed = config->method.label_smoothing > 0.0;
+    if (!is_mixed && !is_smoothed) return DROVE_OK;
+    if (!m->loss->is_cross_entropy || (is_mixed && m->loss == &drove__loss_sigmoid))
+        return drove__fail(DROVE_E_ARG, "%s: expected the loss %s, found %s",
+                           is_mixed ? "?mixup" : "--label-smoothing",
+                           is_mixed ? "softmax or logistic" : "softmax, sigmoid or logistic",
+                           m->loss->name);
+    m->label_smoothing = (float)config->method.label_smoothing;
+    return DROVE_OK;
+}
+
 /* The program's own functions compute with floats, on cores. */
 static drove_status check_custom(const drove_config *config, const drove_problem *problem)
 {
@@ -316,12 +332,14 @@ drove_status drove__problem_model(const drove_config *config, drove_problem *pro
         problem->is_given = true;
         problem->model->factors = drove__precision_factors(config->low.precision);
         DROVE_TRY(check_custom(config, problem));
+        DROVE_TRY(set_targets(config, problem));
         return drove__run_check_memory(config, problem, workers);
     }
     DROVE_TRY(drove__model_create(config->problem.model, config->problem.activation,
                                   config->problem.loss, &io, &problem->model));
     problem->model->factors = drove__precision_factors(config->low.precision);
     DROVE_TRY(check_custom(config, problem));
+    DROVE_TRY(set_targets(config, problem));
     say_model_notes(problem, cb);
     DROVE_TRY(drove__run_check_memory(config, problem, workers));
     float *theta = problem->first = drove__alloc(problem->model->n_params, sizeof *theta);

@@ -75,11 +75,12 @@ says 'write --loaders 4' train "$data" --num-workers 4
 says 'write --workers cuda:0 (or opencl:0' train "$data" --device cuda
 says 'write --out ckpt' train "$data" --output-dir ckpt
 says 'write --label price' train "$data" --target-column price
-says 'drove has no label smoothing' train "$data" --label-smoothing 0.1
+says 'write --label-smoothing 0.1' train "$data" --smoothing 0.1
+says 'write --data' train "$data" --mixup 0.2
 says 'no trees' train "$data" --n_estimators 100
 says 'mirror=1' train "$data" --augment flip
-says 'write --rule NAME; drove has adam' train "$data" --optimizer AdamW
-says 'not AdamW' train "$data" --rule adamw
+says 'write --rule' train "$data" --optimizer AdamW
+says 'write --rule adamw' train "$data" --rule fused_adamw
 says 'write --rule momentum:0.9' train "$data" --rule sgdm
 says 'write --loss softmax' train "$data" --loss cross_entropy
 says 'write --loss squared' train "$data" --loss MSELoss

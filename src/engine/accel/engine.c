@@ -155,6 +155,11 @@ static drove_status check_options(const drove_engine_options *opt)
                            "dense layers with relu, sigmoid or tanh read",
                            opt->model->spec);
     }
+    if (opt->model->label_smoothing > 0.0f ||
+        (!opt->infers_only && opt->data->augment.mixup > 0.0f))
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "accelerators do not have %s: expected workers on cores",
+                           opt->model->label_smoothing > 0.0f ? "--label-smoothing" : "?mixup");
     DROVE_TRY(drove__accel_pass_supports(opt->model));
     DROVE_TRY(drove__accel_pass_accepts(opt->model, opt->data));
     size_t most = drove__accel_most_rows(opt);
