@@ -15,7 +15,7 @@ echo '/* No reason. */' >tree/tests/unit/test_named.c
 echo '# ctest: slow: it has one.' >tree/tests/unit/test_said.sh
 echo 'test_named 1 12' >tree/tests/costs/asan.txt
 cp "$DROVE_SOURCE_DIR/scripts/test" tree/scripts/
-for script in setup check-layers check-races check-docs check-format; do
+for script in setup check-layers check-races check-claims check-docs check-format; do
     printf '#!/bin/sh\necho "%s: nothing found"\n' $script >tree/scripts/$script
 done
 # A build of PRESET waits for the file let-PRESET, fails if there is fail-PRESET, and notes its priority.

@@ -1,0 +1,189 @@
+# ctest: slow: each breach of a rule is a run of the checker.
+# The checker of claims accepts the pages as they are; finds each planted falsehood, also where whoever planted it has signed it;
+# and reports what else breaks its rules, with page and line.
+set -eu
+check=$DROVE_SOURCE_DIR/scripts/check-claims
+"$check" "$DROVE_SOURCE_DIR"
+fail() {
+    echo "$*"
+    cat report.txt
+    exit 1
+}
+
+# ---- falsehoods on the pages as they are ----
+# A page, a sentence that its figures contradict, and the checks that it would have to rest on.  All are planted and signed at once.
+mkdir -p tree/docs/methods
+cp -r "$DROVE_SOURCE_DIR/docs/results" tree/docs/results
+cp "$DROVE_SOURCE_DIR/docs/methods/papers.md" tree/docs/methods/
+n_planted=0
+plant() { # PAGE SENTENCE CHECKS EXPECTED-TEXT
+    n_planted=$((n_planted + 1))
+    printf '\n%s <!-- c:planted-%s -->\n' "$2" $n_planted >>"tree/docs/$1"
+    printf '[%s]\nplanted-%s ? ? ? | %s\n' "$1" $n_planted "$3" >>claims.txt
+    printf 'planted-%s: %s\n' $n_planted "$4" >>expected.txt
+}
+verdict() { # PAGE CELL CHECKS EXPECTED-TEXT
+    plant "$1" "$(printf '| verdict |\n|---|\n| %s' "$2")" "$3" "$4"
+    sed -i "s/ <!-- c:planted-$n_planted -->\$/& |/" "tree/docs/$1"
+}
+false='the numbers do not bear it'
+: >claims.txt
+
+# Virtual time and the thesis.
+plant results/virtual.md 'A persistence bound keeps the mean staleness below 3 whatever m is.' 'max(evals.col(6, "leashed:1")) < 3' "$false"
+plant results/virtual.md 'HOGWILD! has 0.48 of m - 1 in the present build.' 'min(evals(f"hogwild | {m} | {b}", 6) / (m - 1) for m in (8, 16, 32) for b in (16, 256))' 'no number of its claim is 0.48'
+plant results/virtual.md 'With 16 and 32 workers the staleness of HOGWILD! does not increase with the batch.' \
+    'not all(evals(f"hogwild | {m} | 16", 6) < evals(f"hogwild | {m} | 256", 6) for m in (16, 32))' "$false"
+plant results/virtual.md 'With 200 us an example 33 % of the steps of one method are dropped.' \
+    'lines("virtual-evaluations.jsonl", "dropped_pct", strategy="leashed:0", batch=64, commit="010b5958", example_us=200) | given 200' 'no number of its claim is 33'
+plant results/thesis.md "The thesis's HOGWILD! with 8 workers takes 0.30 s to 2 %." 'copy("^8 | hogwild:copy", 3) | given 2' 'no number of its claim is 0.30'
+plant results/thesis.md "The copy of HOGWILD! costs no updates: it is as fast as without." 'copy("^8 | hogwild:copy", 4) >= copy("^8 | hogwild", 4)' "$false"
+plant results/thesis.md 'Back-off takes the mutex from 3.35 to 1.82 s at its own best setting.' 'backoff16("mutex | none", 3) ; backoff16("mutex | linear", 3)' 'no number of its claim is 3.35'
+plant results/thesis.md 'The read-write lock loses by back-off.' 'backoff16("rwlock | linear", 3) > backoff16("rwlock | none", 3)' "$false"
+plant results/thesis.md 'The same settings win in 29 of 29 rows.' 'sum(a == b for a, b in zip(grid.names(2), grid.names(6))) == 29' "$false"
+plant results/thesis.md 'With 32 workers Leashed-SGD without a bound is the more stable than the mutex.' 'three("leashed:inf", 6) < three("mutex", 6)' "$false"
+plant results/thesis.md '8 workers are faster than 2 to 2 % with every method.' \
+    'all(best(f"8 | {s} | spread", 6) < best(f"2 | {s}", 6) for s in ("mutex", "rwlock", "leashed:inf", "leashed:1", "leashed:0", "hogwild")) | given 2' "$false"
+plant results/thesis.md 'The thesis has 15 to 17 s with 4 workers and the mutex.' 'grid("4 | mutex", 7) ; grid("4 | mutex", 6)' 'no number of its claim is 15'
+# Low precision.
+plant results/low-precision.md 'Batches do not bring D8M8 to floats: it is 0.008 higher at 256.' 'fig6e("D8M8 batch 256", 5) - fig6e("D32fM32f batch 256", 5) > 0.007 | given 256' "$false"
+plant results/low-precision.md 'The dense order of the paper is kept, D8M8 the fastest.' 'table2.col(3, "dense") == sorted(table2.col(3, "dense"))' "$false"
+plant results/low-precision.md 'Code by hand is 25 times as fast as -Ofast.' 'compiled("D8M8", 3) ; compiled("D8M8", 3) > 1' 'no number of its claim is 25'
+plant results/low-precision.md '90 % of the settings of Figure 3 are within 50 %.' '100 * sum(abs(x - 1) <= 0.5 for c in range(1, 9) for x in fig3.col(c)) / 96 | given 50' 'no number of its claim is 90'
+plant results/low-precision.md 'A second thread gains with sparse data too.' 'min(table2.col(6, "sparse")) > 1' "$false"
+plant results/low-precision.md 'New instructions make it 5 to 15 % faster.' 'bound("D8M8, vpmullw and vpmaddwd for new 8-bit instructions", 2) / bound("D8M8", 2) < 1.15 | paper 5 15' "$false"
+plant results/low-precision.md 'The SVM is 3.3 and 5.9 times as fast with few bits.' 'svm("D32fM32f", 4) / svm("D16M16 | shared", 4) ; svm("D32fM32f", 4) / svm("D8M8 | shared", 4) > 1' 'no number of its claim is 3.3'
+plant results/fpga.md 'The area falls with the precision on one bus too.' 'designs("D8M8 | 2 | 1 | xorshift", 5) < designs("D16M16 | 2 | 1 | xorshift", 5)' "$false"
+plant results/widths.md 'After 5,000 passes 8 bits lose 0.03 %.' 'max(mnist("^8", c) - mnist("^float", 1) for c in (1, 3, 4)) > 0 ; max(mnist("^8", c) - mnist("^float", 1) for c in (1, 3, 4)) | given 8' 'no number of its claim is 5,000'
+# Devices and clusters.
+plant results/elastic.md 'With its messages under the gradient Async EASGD takes 1.50 times the time of Sync EASGD3.' 'every("easgd-async?overlap=1", 4) / every("easgd-sync3", 4) ; every("easgd-async?overlap=1", 4) > every("easgd-sync3", 4)' 'no number of its claim is 1.50'
+plant results/elastic.md 'Table 3 is met within 4 %.' 'max(100 * abs(table3(r, 2) / table3(r, 3) - 1) for r in ("Original EASGD (easgd)", "Sync EASGD1", "Sync EASGD2")) <= 4' "$false"
+plant results/elastic.md 'Sync EASGD3 is 5.3 times as fast as Original EASGD.' 'max(nets(r, c) for r in ("LeNet, one GPU a host", "MLP, one core a host", "MLP, 8 cores a host") for c in (2, 3, 4)) >= 5.3' "$false"
+plant results/elastic.md 'On the links an all-reduce among four takes 4 bytes a parameter.' '4 * 2 * 3 / 4 | method' 'no number of its claim is 4'
+plant results/accumulate.md "The root's buffers are room for 57 more images." 'memory("tree, root", 3, 1) / 8.41' 'no number of its claim is 57'
+plant results/heterogeneous.md 'Cores alone are never first: a mixture has the least loss in every case.' \
+    'all(min(fig(f"{d} | {h} | root | {a}", 7) for a in ("CPU+GPU", "Adaptive")) == 1 for d in ("covtype", "w8a") for h in ("K80", "V100"))' "$false"
+plant results/cluster.md 'The all-reduce of 5 MB takes 212 ms and is faster than that of gloo.' 'elastic.table3("Sync EASGD1", 2) < 1' "$false"
+# Verdicts on modelled and simulated figures, said without these words.
+verdict methods/papers.md 'yes: 166.75 ms' 'accumulate.clock("AlexNet | accumulate", 5)' 'its figures are modelled, and it does not say so'
+verdict methods/papers.md 'yes: 95.6 % and more' 'min(accumulate.clock.col(7, "accumulate"))' 'its figures are modelled, and it does not say so'
+verdict methods/papers.md 'yes: within 1.9 points' 'max(abs(x) for x in elastic.table4.col(7))' 'its figures are simulated, and it does not say so'
+verdict methods/papers.md 'yes: 91.3 % on 64 nodes' 'elastic.simgrid("GoogLeNet | knl | paper", 9)' 'its figures are simulated, and it does not say so'
+
+# claims.txt may name a page once: the planted lines go to the sections that are there.
+python3 - <<'END'
+import re
+path, planted = "tree/docs/results/claims.txt", {}
+page = None
+for line in open("claims.txt", encoding="utf-8"):
+    if line.startswith("["):
+        page = line.strip()
+    else:
+        planted.setdefault(page, []).append(line)
+text = open(path, encoding="utf-8").read()
+for page, lines in planted.items():
+    heading = re.search(re.escape(page) + r".*\n", text)
+    if heading:
+        text = text[:heading.end()] + "".join(lines) + text[heading.end():]
+    else:
+        text += "\n" + page + "\n" + "".join(lines)
+open(path, "w", encoding="utf-8").write(text)
+END
+cp tree/docs/results/claims.txt unsigned.txt
+"$check" --sign tree >report.txt || true
+"$check" tree >report.txt && fail "the planted sentences are accepted"
+while read -r line; do
+    grep -qF ": $line" report.txt || fail "not reported: $line"
+done <expected.txt
+n_reported=$(grep -oE ': planted-[0-9]+: ' report.txt | sort -u | wc -l)
+[ "$n_reported" -eq $n_planted ] || fail "$n_reported of $n_planted planted sentences were reported"
+grep -v -e ': planted-' -e '^note:' -e '^check-claims:' report.txt && fail "sentences were reported that are not planted"
+
+# ---- every rule, on small pages ----
+rm -rf tree
+mkdir -p tree/docs/methods tree/docs/results
+cat >tree/docs/methods/papers.md <<'END'
+| item | our figure | agrees |
+|---|---|---|
+| Figure 2 | [page](../results/page.md) | yes, modelled: 2 workers are faster <!-- c:figure2 --> |
+| eq. 3 | - | yes |
+END
+cat >tree/docs/results/page.md <<'END'
+# A page of 3 numbers
+
+In 2021, with 8 workers and batch 64, Figures 4.2 to 4.4 of `x 5` were drawn by gcc 12.2 for D8M8 and a 784-128-10.
+
+    indented 17
+
+<!-- t:times modelled 3 -->
+| workers | method | seconds | rate |
+|---|---|---|---|
+| 1 | `a` | 4.00 | 1,000 |
+| 2 | `a` | 2.50 (2.40 to 2.60) | 1,604 |
+| 2 | `b` | missed | 2,000 |
+
+- With 2 workers it takes 2.5 s, at best 2.4. <!-- c:seconds -->
+  And 1,600 steps. <!-- c:steps -->
+- It is 1.6 times as fast. <!-- c:ratio --> The paper has 1.9. <!-- c:theirs -->
+
+```sh
+code 18
+```
+
+Kept lines say 7. <!-- c:lines -->
+END
+echo '{"method": "a", "n": 7}' >tree/docs/results/page.jsonl
+cat >tree/docs/results/claims.txt <<'END'
+records 0
+[methods/papers.md]
+figure2 ? ? ? | page.times("^2 | a", 2) < page.times("^1", 2)
+[results/page.md]
+seconds ? ? ? | times("^2 | a", "seconds") ; times("^2 | a", 2, 1) ; times("^2 | a", 2) < times("^2 | b", 2)
+steps ? ? ? | times("2 | a", 3)
+ratio ? ? ? | times("1 | a", 2) / times("2 | a", 2) > 1 ; times("1 | a", 2) / times("2 | a", 2)
+theirs ? ? ? | paper 1.9
+lines ? ? ? | lines("page.jsonl", "n", method="a")
+END
+"$check" --sign tree >report.txt || fail "a true page is not signed"
+"$check" tree >report.txt || fail "a true page is not accepted"
+grep -q '^check-claims: 6 sentences' report.txt || fail "other sentences count"
+grep -q '^seconds modelled 3 ' tree/docs/results/claims.txt || fail "the kind of a table is not signed"
+grep -q '^lines real - ' tree/docs/results/claims.txt || fail "the kind of no table is not signed"
+
+breach() { # FILE SED-SCRIPT EXPECTED-TEXT
+    cp -r tree planted
+    sed -i "$2" "planted/docs/$1"
+    if "$check" planted >report.txt; then fail "not reported: $2"; fi
+    grep -qF "$3" report.txt || fail "wrong report of: $2"
+    rm -r planted
+}
+breach results/page.md 's/1.6 times/1.7 times/' 'page.md:16: ratio: no number of its claim is 1.7: 1'
+breach results/page.md 's/as fast/as slow/' 'ratio: is not the sentence that was signed'
+breach results/page.md 's/| 4.00 |/| 2.00 |/' 'ratio: the numbers do not bear it'
+breach results/page.md 's/| 2.50 (/| 2.20 (/' 'seconds: no number of its claim is 2.5'
+breach results/page.md 's/ <!-- c:steps -->//' 'page.md:14: has no id: And 1,600 steps.'
+breach results/page.md 's/c:steps/c:paces/' 'paces has no line in docs/results/claims.txt'
+breach results/page.md 's/c:steps/c:ratio/' 'ratio is the id of another sentence too'
+breach results/page.md 's/t:times modelled 3/t:times simulated 3/' 'ratio: is simulated with 3 seeds by its tables, modelled with 3 by its claim'
+breach results/page.md 's/t:times modelled 3/t:times modelled 1/' 'ratio: is modelled with 1 seeds by its tables'
+breach results/page.md '$a The last has 21 of them.' 'has no id: The last has 21 of them.'
+breach results/page.jsonl 's/7/8/' 'lines: no number of its claim is 7'
+breach results/claims.txt 's/^theirs .*/theirs real - 00000 | record 1.9/' '1 claims are records, 0 may be'
+breach results/claims.txt 's/ | times("1 | a", 2) \/ times("2 | a", 2) > 1 ;/ |/' '"times as" is compared by no check'
+breach results/claims.txt '$a gone real - 00000 | given 3' 'docs/results/page.md has no gone'
+breach results/claims.txt 's/"^2 | a", "seconds"/"^2 | c", "seconds"/' "KeyError: times has no row '^2 | c'"
+breach results/claims.txt '1a open results/none.md 3' 'docs/results/none.md: no such page'
+breach methods/papers.md 's/yes, modelled:/yes:/' 'figure2: its figures are modelled, and it does not say so'
+breach methods/papers.md 's/ <!-- c:figure2 -->//' 'papers.md:3: has no id'
+
+# A page that is not covered may have as many open sentences as its line says, and no more.
+sed -i '1a open results/page.md 1' tree/docs/results/claims.txt
+printf '\nAnother has 21.\n' >>tree/docs/results/page.md
+"$check" tree >report.txt || fail "an open sentence is not accepted"
+printf '\nOne more has 22.\n' >>tree/docs/results/page.md
+"$check" tree >report.txt && fail "a second open sentence is accepted"
+grep -q '2 sentences have no id, 1 may' report.txt || fail "the open sentences are not counted"
+
+"$check" planted-nowhere 2>report.txt && fail "no tree was accepted"
+grep -q 'expected a source tree' report.txt || fail "a missing tree has no line"
+echo "$n_planted falsehoods planted and found"
