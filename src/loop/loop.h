@@ -85,6 +85,12 @@ typedef struct drove_worker_costs { /* loop->on: of a gradient on cores */
     double batch_ns, example_ns;
 } drove_worker_costs;
 
+typedef struct drove_worker_modelled { /* loop->on, of low-precision parameters: modelled.h */
+    uint32_t   *words;  /* [optim->n_vector] as stepped; state of a rule that is measured */
+    uint32_t   *before; /* [optim->n] as they were */
+    drovek_bits bits;
+} drove_worker_modelled;
+
 typedef struct drove_worker_probe { /* batch sizes by probe.c; 0: not measured */
     bool     is_wanted;
     uint64_t least, most;
@@ -110,6 +116,7 @@ struct drove_worker {
     drove_traffic            traffic;
     drove_engine_times       times; /* of a device, summed */
     drove_worker_costs       costs;
+    drove_worker_modelled    modelled;
     drove_worker_health      health;
     drove_status             status; /* first failure, with its text */
     char                     error[DROVE_ERROR_TEXT_SIZE];

@@ -13,6 +13,7 @@
 
 #include "base/cost.h"
 #include "loop/batches.h"
+#include "loop/modelled.h"
 #include "loop/rule.h"
 #include "trace/recording.h"
 
@@ -137,8 +138,9 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     drove_batch next;
     size_t n_rows = batch->n_rows;
     uint64_t t0 = now(w);
-    const drove_params live = s->live->begin(s, w->index);
-    drove__rule_begin(w, &live);
+    const drove_params lent = s->live->begin(s, w->index);
+    const drove_params live = loop->on != NULL ? drove__modelled_begin(w, &lent) : lent;
+    drove__rule_begin(w, &lent);
     drove_status status = steps_of_batch(w, &live, batch, eta, &made);
     may_join = may_join && joins_batches(loop);
     while (status == DROVE_OK && may_join && made.n_steps < s->most_steps &&
@@ -149,6 +151,8 @@ static drove_status step_live(drove_worker *w, const drove_task *task, const dro
     }
     if (status != DROVE_OK) (void)give_back(w);
     DROVE_TRY(status);
+    if (loop->on != NULL)
+        made.forward_ns = drove__modelled_end(w, &lent, n_rows, &made.n_clamped) / 3;
     DROVE_TRY(s->live->done(s, w->index, made.n_steps, &info));
     uint64_t t1 = now(w);
     w->trace.phase_ns[DROVE_PHASE_FORWARD] += made.forward_ns;

@@ -3,6 +3,7 @@
 
 #include "loop/batches.h"
 #include "loop/evaluation.h"
+#include "loop/modelled.h"
 #include "loop/rule.h"
 #include "loop/step.h"
 #include "model/custom.h"
@@ -30,6 +31,7 @@ drove_status drove__worker_init(drove_worker *w, drove_loop *loop, unsigned inde
 void drove__worker_fini(drove_worker *w)
 {
     drove__optim_worker_fini(&w->optim);
+    drove__modelled_fini(w);
     drove__free(w->grad);
     w->grad = NULL;
     drove__device_close(w->device);

@@ -9,6 +9,8 @@
 #include "base/denormals.h"
 #include "base/sort.h"
 #include "base/virtual.h"
+#include "loop/modelled.h"
+#include "loop/rule.h"
 #include "loop/worker.h"
 #include "values/say.h"
 
@@ -49,10 +51,8 @@ drove_status drove__virtual_machine(const drove_config *config, drove_workers *w
     if (config->machine.modelled == NULL && !config->machine.models_here)
         return drove__topo_create(NULL, out);
     if (workers->ranks.n > 1) return refuse("workers that are threads", "ranks");
-    /* A low precision's steps go into the shared words while they are computed. */
     if (config->method.strategy == NULL)
         return refuse("a --strategy that is named", "auto, which chooses by real speed");
-    if (config->low.is_low) return refuse("parameters that are floats", config->low.precision);
     if (config->files.replay != NULL) return refuse("a new run", "--replay");
     if (config->files.record != NULL)
         return refuse("no --record, as a run repeats by itself", "one");
@@ -140,6 +140,14 @@ drove_status drove__virtual_check(const drove_problem *problem, const drove_work
     if (problem->stream != NULL) return refuse("training data in memory", "data on disk");
     if ((loop->sync->needs & DROVE_SYNC_LIVE) != 0)
         return refuse("steps that are published when they are computed", workers->plan.spec);
+    if (loop->shared != NULL) { /* steps on copies: loop/modelled.h */
+        if (loop->sync->layout.in_bf16) return refuse("floats or integers", "bf16");
+        if (loop->sync->ops->exchange_pattern != NULL)
+            return refuse("low-precision parameters in one vector", workers->plan.spec);
+        for (unsigned i = 0; i < workers->plan.n_workers; i++)
+            DROVE_TRY(drove__modelled_init(&loop->worker[i]));
+        return DROVE_OK;
+    }
     if ((loop->sync->needs & DROVE_SYNC_RACY) == 0) return DROVE_OK;
     return drove__virtual_scratch(loop->on, loop->sync->n_vector);
 }
@@ -167,19 +175,35 @@ void drove__virtual_close(drove_workers *workers)
 
 /* ---- measuring ---- */
 
-/* A gradient of the first n examples by the first worker's engine; ns of this thread, and how far
- * all but the fastest and the slowest are off, relative. */
-static drove_status time_gradient(drove_worker *w, const float *theta, float *grad, size_t n,
-                                  double *out_ns, double *out_spread)
+/* What a worker's gradient is measured with: theta and room for a gradient or, of low precision, a
+ * copy of the words, which are stepped on as they would be. */
+typedef struct sample {
+    const float *theta;
+    float *grad;
+    drove_params copy;
+} sample;
+
+static drove_status compute(drove_worker *w, const sample *s, const drove_batch *batch)
+{
+    const float eta = drove__optim_eta(w->loop->optim, 0.0);
+    drove_gradient gradient = {.value = s->grad};
+    drove_steps made = {0};
+    const drove_work work = {.batch = batch, .theta = s->theta, .grad = &gradient};
+    return s->theta != NULL ? drove__engine_do(w->engine_ops, w->engine, &work, UINT64_MAX, NULL)
+                            : w->engine_ops->steps(w->engine, &s->copy, batch, eta, &made);
+}
+
+/* The first n examples by the first worker's engine; ns of this thread, and how far all but the
+ * fastest and the slowest are off, relative. */
+static drove_status time_gradient(drove_worker *w, const sample *s, size_t n, double *out_ns,
+                                  double *out_spread)
 {
     double took[ROUNDS];
-    drove_gradient gradient = {.value = grad};
     for (size_t i = 0; i < n; i++) w->batches.row[0][i] = (uint32_t)(i % w->data->n_rows);
     const drove_batch batch = {.data = w->data, .row = w->batches.row[0], .n_rows = n};
-    const drove_work work = {.batch = &batch, .theta = theta, .grad = &gradient};
     for (int i = -1; i < ROUNDS; i++) { /* the first warms up */
         uint64_t begin_ns = drove__thread_ns();
-        DROVE_TRY(drove__engine_do(w->engine_ops, w->engine, &work, UINT64_MAX, NULL));
+        DROVE_TRY(compute(w, s, &batch));
         if (i >= 0) took[i] = (double)(drove__thread_ns() - begin_ns);
     }
     *out_ns = drove__sort_median(took, ROUNDS); /* which sorts them */
@@ -191,13 +215,18 @@ static drove_status time_gradient(drove_worker *w, const float *theta, float *gr
 static drove_status measure_gradient(const drove_workers *workers, drove_worker *w, float *grad)
 {
     drove_modelled *m = workers->modelled;
-    const float *theta = workers->loop->sync->ops->peek(workers->loop->sync).theta;
+    const drove_params now = workers->loop->sync->ops->peek(workers->loop->sync);
+    sample s = {.theta = now.theta, .grad = grad};
+    if (now.words != NULL) {
+        s.copy = drove__modelled_begin(w, &now);
+        drove__rule_begin(w, &s.copy);
+    }
     bool counts_rows = workers->plan.source->counts_rows;
     size_t most = counts_rows ? DROVE_MOST_CORE_BATCH : (size_t)workers->loop->sizes.batch;
     if (most > w->most_rows) most = w->most_rows;
     size_t least = most > 4 ? most / 4 : 1;
     double most_ns, least_ns, spread;
-    DROVE_TRY(time_gradient(w, theta, grad, most, &most_ns, &spread));
+    DROVE_TRY(time_gradient(w, &s, most, &most_ns, &spread));
     if (isnan(m->jitter)) m->jitter = fmin(spread, MOST_JITTER);
     if (!isnan(m->batch_us)) return DROVE_OK;
     if (most == least) {
@@ -205,7 +234,7 @@ static drove_status measure_gradient(const drove_workers *workers, drove_worker 
         m->example_us = most_ns * 1e-3 / (double)most;
         return DROVE_OK;
     }
-    DROVE_TRY(time_gradient(w, theta, grad, least, &least_ns, &spread));
+    DROVE_TRY(time_gradient(w, &s, least, &least_ns, &spread));
     double each_ns = fmax((most_ns - least_ns) / (double)(most - least), 0.0);
     if (each_ns * (double)most > most_ns) each_ns = most_ns / (double)most;
     m->example_us = each_ns * 1e-3;

@@ -66,7 +66,7 @@ typedef struct replicas_impl {
     uint64_t period;
     float share;
     drove_params centre; /* [n_vector]; its state is the mean of all since they were parked */
-    float *seen;         /* [n_vector] of look; NULL before */
+    float *seen[3];      /* [n_vector] of look: centre, w and last; NULL before */
     uint64_t n_updates;  /* in the centre */
     uint64_t n_together; /* updates when all replicas were last the same */
     uint64_t n_meetings; /* while the workers run: the places of an order */
@@ -197,7 +197,7 @@ static void fini(drove_sync *s)
         drove__sync_params_free(s, &p->replica[i].last);
     }
     drove__sync_params_free(s, &p->centre);
-    drove__sync_vector_free(s, p->seen);
+    for (size_t i = 0; i < DROVE_COUNT(p->seen); i++) drove__sync_vector_free(s, p->seen[i]);
     drove__free(p->replica);
     drove__free(p->member);
     drove__free(p);
@@ -211,19 +211,28 @@ static void *tail_of(const drove_sync *s, const drove_params *vector)
     return (char *)drove__params_bytes(vector) + s->layout.tail * sizeof(float);
 }
 
-/* Caller holds the centre, or all workers are parked.  The state stays as it is. */
+/* c += share (w - last); w = last = c; returns the number of clamped writes.  The state stays as it
+ * is. */
+static size_t merge(const drove_sync *s, const drove_params *c, const drove_params *w,
+                    const drove_params *last, drovek_bits *bits)
+{
+    const replicas_impl *p = s->impl;
+    const drove_layout *l = &s->layout;
+    drovek_merge_fn *const *of = s->optim->kernels->linear.merge;
+    const size_t n_clamped = of[l->number](drove__params_bytes(c), drove__params_bytes(w),
+                                           drove__params_bytes(last), l->n_numbers, p->share, bits);
+    (void)of[DROVE_F32](tail_of(s, c), tail_of(s, w), tail_of(s, last), s->optim->n - l->tail,
+                        p->share, bits);
+    return n_clamped;
+}
+
+/* Caller holds the centre, or all workers are parked. */
 static void meet(drove_sync *s, replica *r)
 {
     replicas_impl *p = s->impl;
-    const drove_layout *l = &s->layout;
-    drovek_merge_fn *const *merge = s->optim->kernels->linear.merge;
     /* Relaxed: mates' steps that have begun count as merged, as they count as published. */
     uint64_t own = atomic_load_explicit(&r->own, memory_order_relaxed);
-    s->n_clamped +=
-        merge[l->number](drove__params_bytes(&p->centre), drove__params_bytes(&r->w),
-                         drove__params_bytes(&r->last), l->n_numbers, p->share, &r->bits);
-    (void)merge[DROVE_F32](tail_of(s, &p->centre), tail_of(s, &r->w), tail_of(s, &r->last),
-                           s->optim->n - l->tail, p->share, &r->bits);
+    s->n_clamped += merge(s, &p->centre, &r->w, &r->last, &r->bits);
     const size_t n = s->optim->n;
     double taken_ns = drove__take(p->centre.theta, n, true) + drove__take(r->w.theta, n, true);
     drove__spend_update(2 * n, taken_ns); /* the centre and the replica */
@@ -395,21 +404,29 @@ static drove_params peek(drove_sync *s)
     return p->centre;
 }
 
-/* What the centre would be if all replicas met now. */
+/* What the centre would be if all replicas met now: copies do. */
 static drove_params look(drove_sync *s)
 {
     replicas_impl *p = s->impl;
-    const drovek_table *k = s->optim->kernels;
-    const size_t n = s->optim->n;
+    const size_t size = s->n_vector * sizeof(float);
+    drove_params seen[DROVE_COUNT(p->seen)];
     if (p->n_replicas == 1) return p->replica[0].w;
-    if (p->seen == NULL) p->seen = drove__sync_vector(s, DROVE_SYNC_SHARED);
-    if (p->seen == NULL) return (drove_params){0};
-    k->copy_f32(p->seen, p->centre.theta, n);
-    for (unsigned i = 0; i < p->n_replicas; i++) {
-        k->axpy_f32(p->seen, p->replica[i].w.theta, n, p->share);
-        k->axpy_f32(p->seen, p->replica[i].last.theta, n, -p->share);
+    for (size_t i = 0; i < DROVE_COUNT(p->seen); i++) {
+        if (p->seen[i] == NULL) p->seen[i] = drove__sync_vector(s, DROVE_SYNC_SHARED);
+        if (p->seen[i] == NULL) return (drove_params){0};
+        seen[i] = (drove_params){.theta = p->seen[i]};
+        if (p->centre.words != NULL)
+            seen[i] = (drove_params){.words = (uint32_t *)(void *)p->seen[i]};
     }
-    return (drove_params){.theta = p->seen};
+    memcpy(p->seen[0], drove__params_bytes(&p->centre), size);
+    for (unsigned i = 0; i < p->n_replicas; i++) {
+        const replica *r = &p->replica[i];
+        drovek_bits bits = r->bits;
+        memcpy(p->seen[1], drove__params_bytes(&r->w), size);
+        memcpy(p->seen[2], drove__params_bytes(&r->last), size);
+        (void)merge(s, &seen[0], &seen[1], &seen[2], &bits);
+    }
+    return seen[0];
 }
 
 static drove_status restore(drove_sync *s, const drove_params *vector, const drove_safetensors *st)

@@ -88,6 +88,22 @@ for strategy in sequential sync; do
     cmp 1 2 || fail "$strategy: losses on the virtual clock: $(paste $strategy.losses $strategy-virtual.losses)"
 done
 
+# Low precision: one worker makes the steps of real time, to the bit; four are stale, and evaluations touch nothing there either.
+low='--data synth:logistic?d=64&n=400 --model logistic --lr 0.1 --batch 4 --until epochs=2 --quiet'
+for precision in D8M8 D16M16 D4M4 D8M8/4; do
+    strategy=hogwild
+    case $precision in */4) strategy=replicas?period=7 ;; esac
+    # shellcheck disable=SC2086
+    for run in 'a --threads 1' 'b --threads 1 --machine machine.yaml' 'c --threads 4 --machine machine.yaml --eval-every 0.1' \
+        'd --threads 4 --machine machine.yaml --eval-every 2'; do
+        rm -rf "${run%% *}"
+        run_for 0 train $low --precision "${precision%/4}" --strategy $strategy ${run#* } --out "${run%% *}"
+    done
+    cmp a/model.safetensors b/model.safetensors || fail "$precision: one worker on the virtual clock makes other steps"
+    cmp c/model.safetensors d/model.safetensors || fail "$precision, $strategy: evaluations change the parameters"
+    python3 -c 'import json; assert json.load(open("c/summary.json"))["staleness"]["mean"] > 1.5' || fail "$precision: expected stale steps"
+done
+
 # Measured costs: of this machine.
 # shellcheck disable=SC2086
 run_for 0 train $small --strategy mutex --threads 1 --machine here --out none
@@ -105,7 +121,10 @@ v='on a virtual clock, found'
 # auto is no word of this option, but a name.
 refused "--machine: auto: cannot be opened: No such file or directory" --machine auto --strategy hogwild
 refused "--machine: expected a --strategy that is named $v auto, which chooses by real speed" --machine machine.yaml
-refused "--machine: expected parameters that are floats $v D8M8" --machine machine.yaml --strategy hogwild --precision D8M8
+refused "--machine: expected floats or integers $v bf16" --machine machine.yaml --strategy hogwild \
+    --precision "bf16?masters=bf16"
+refused "--machine: expected low-precision parameters in one vector $v easgd-sync3" --machine machine.yaml \
+    --strategy easgd-sync3 --precision D8M8
 refused "--machine: expected steps that are published when they are computed $v hogwild:live" --machine machine.yaml \
     --strategy hogwild:live
 refused "--machine: --strategy tree: its workers wait for each other's slices in real time" --machine machine.yaml --strategy tree
