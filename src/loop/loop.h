@@ -81,11 +81,9 @@ typedef struct drove_worker_resident { /* parameters that its device keeps and u
     bool has_params; /* it was given them */
 } drove_worker_resident;
 
-typedef struct drove_worker_costs { /* loop->on: of a gradient on cores */
-    double batch_ns, example_ns;
-} drove_worker_costs;
-
-typedef struct drove_worker_modelled { /* loop->on, of low-precision parameters: modelled.h */
+typedef struct drove_worker_modelled { /* loop->on */
+    double batch_ns, example_ns;       /* of a gradient on cores */
+    /* of low-precision parameters: modelled.h */
     uint32_t   *words;  /* [optim->n_vector] as stepped; state of a rule that is measured */
     uint32_t   *before; /* [optim->n] as they were */
     drovek_bits bits;
@@ -115,7 +113,6 @@ struct drove_worker {
     drove_trace_worker       trace;
     drove_traffic            traffic;
     drove_engine_times       times; /* of a device, summed */
-    drove_worker_costs       costs;
     drove_worker_modelled    modelled;
     drove_worker_health      health;
     drove_status             status; /* first failure, with its text */

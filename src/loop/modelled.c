@@ -20,7 +20,8 @@ drove_status drove__modelled_init(drove_worker *w)
     w->modelled.words = drove__alloc(n_vector, sizeof *w->modelled.words);
     w->modelled.before = drove__alloc(n, sizeof *w->modelled.before);
     if (w->modelled.words == NULL || w->modelled.before == NULL)
-        return drove__fail_nomem("copies of the parameters", (n + n_vector) * sizeof *w->modelled.words);
+        return drove__fail_nomem("copies of the parameters",
+                                 (n + n_vector) * sizeof *w->modelled.words);
     drove__rng_seed(&rng, w->loop->seed, DROVE_RNG_MERGE, w->index);
     w->modelled.bits.kind = DROVEK_BITS_XORSHIFT;
     for (size_t k = 0; k < DROVE_COUNT(w->modelled.bits.state); k++)
@@ -70,10 +71,11 @@ uint64_t drove__modelled_end(drove_worker *w, const drove_params *shared, size_t
     const float *lines = (const float *)(const void *)shared->words;
     const size_t n_floats = floats_moved(w);
     const uint64_t begin_ns = drove__clock_now(loop->clock);
-    drove__spend_work(w->costs.batch_ns + w->costs.example_ns * (double)n_rows,
+    drove__spend_work(w->modelled.batch_ns + w->modelled.example_ns * (double)n_rows,
                       drove__take(lines, n_floats, false));
     const uint64_t took_ns = drove__clock_now(loop->clock) - begin_ns;
-    *n_clamped += merge[l->number](shared->words, m->words, m->before, l->n_numbers, 1.0f, &m->bits);
+    *n_clamped +=
+        merge[l->number](shared->words, m->words, m->before, l->n_numbers, 1.0f, &m->bits);
     add_floats(loop, shared->words, m);
     drove__spend_update(n_floats, drove__take(lines, n_floats, true));
     return took_ns;

@@ -306,7 +306,7 @@ static void spend_gradient(const drove_worker *w, const drove_work *work, drove_
     const size_t n = w->loop->optim->n;
     double taken_ns = drove__optim_take(work->theta, 0, n, g->span, g->n_spans, false) +
                       drove__optim_take(g->value, 0, n, g->span, g->n_spans, true);
-    drove__spend_work(w->costs.batch_ns + w->costs.example_ns * (double)work->batch->n_rows,
+    drove__spend_work(w->modelled.batch_ns + w->modelled.example_ns * (double)work->batch->n_rows,
                       taken_ns);
     uint64_t took_ns = now(w) - begin_ns;
     done->times =

@@ -366,8 +366,8 @@ drove_status drove__virtual_costs(drove_workers *workers)
         double slow = (w->device == NULL ? k / yield(m, k) : 1.0) / m->speed;
         const drove_costs costs = costs_of(m, slow, place[i].node);
         drove__virtual_set_costs(workers->loop->on, i, &costs);
-        w->costs.batch_ns = m->batch_us * 1e3 * slow / w->plan->n_cores;
-        w->costs.example_ns = m->example_us * 1e3 * slow / w->plan->n_cores;
+        w->modelled.batch_ns = m->batch_us * 1e3 * slow / w->plan->n_cores;
+        w->modelled.example_ns = m->example_us * 1e3 * slow / w->plan->n_cores;
     }
     const drove_costs of_coordinator = costs_of(m, 1.0 / m->speed, 0), none = {0};
     drove__virtual_set_costs(workers->loop->on, n, &of_coordinator);

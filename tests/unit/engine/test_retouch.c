@@ -43,25 +43,26 @@ static void expect(const char *what, const float *found, const float *wanted, si
  * channel. */
 TEST(colours_are_those_of_torchvision)
 {
-    static const float brighter[N / 3] = {
-        0.000000f,   113.099998f, 97.500000f,  230.099991f, 208.000000f,
-        159.899994f, 255.000000f, 163.800003f, 255.000000f, 255.000000f,
-        232.699997f, 52.000000f,  10.400001f,  182.000000f, 255.000000f,
-        255.000000f, 105.300003f, 76.699997f,  228.800003f, 193.699997f};
-    static const float flatter[N / 3] = {
-        50.503857f,  102.703857f, 95.503860f,  156.703857f, 146.503876f,
-        124.303864f, 203.503860f, 126.103867f, 178.303848f, 174.103867f,
-        157.903870f, 74.503860f,  55.303860f,  134.503876f, 201.703873f,
-        191.503860f, 99.103867f,  85.903862f,  156.103867f, 139.903870f};
-    static const float stronger[N / 3] = {
-        0.000000f,   52.096397f, 40.095562f,  247.293106f, 230.291916f,
-        88.098915f,  255.000000f, 138.563538f, 245.998428f, 238.997940f,
-        211.996048f, 0.000000f,  0.000000f,   152.564514f, 255.000000f,
-        255.000000f, 2.700302f,  0.000000f,   202.897385f, 175.895477f};
-    static const float grey[PIXELS] = {
-        0.000000f,   0.000000f,   32.519997f,  73.119995f,  113.719994f, 8.719996f,   56.319996f,
-        103.919983f, 151.520004f, 199.119995f, 66.119995f,  120.719994f, 175.319992f, 229.919983f,
-        255.000000f, 123.519989f, 185.119995f, 246.720001f, 255.000000f, 11.519998f};
+    static const float brighter[N / 3] = {0.000000f,   113.099998f, 97.500000f,  230.099991f,
+                                          208.000000f, 159.899994f, 255.000000f, 163.800003f,
+                                          255.000000f, 255.000000f, 232.699997f, 52.000000f,
+                                          10.400001f,  182.000000f, 255.000000f, 255.000000f,
+                                          105.300003f, 76.699997f,  228.800003f, 193.699997f};
+    static const float flatter[N / 3] = {50.503857f,  102.703857f, 95.503860f,  156.703857f,
+                                         146.503876f, 124.303864f, 203.503860f, 126.103867f,
+                                         178.303848f, 174.103867f, 157.903870f, 74.503860f,
+                                         55.303860f,  134.503876f, 201.703873f, 191.503860f,
+                                         99.103867f,  85.903862f,  156.103867f, 139.903870f};
+    static const float stronger[N / 3] = {0.000000f,   52.096397f,  40.095562f,  247.293106f,
+                                          230.291916f, 88.098915f,  255.000000f, 138.563538f,
+                                          245.998428f, 238.997940f, 211.996048f, 0.000000f,
+                                          0.000000f,   152.564514f, 255.000000f, 255.000000f,
+                                          2.700302f,   0.000000f,   202.897385f, 175.895477f};
+    static const float grey[PIXELS] = {0.000000f,   0.000000f,   32.519997f,  73.119995f,
+                                       113.719994f, 8.719996f,   56.319996f,  103.919983f,
+                                       151.520004f, 199.119995f, 66.119995f,  120.719994f,
+                                       175.319992f, 229.919983f, 255.000000f, 123.519989f,
+                                       185.119995f, 246.720001f, 255.000000f, 11.519998f};
     const struct {
         const char *name;
         drove_augment a;
@@ -89,10 +90,11 @@ TEST(colours_are_those_of_torchvision)
  * is exact. */
 TEST(rotations_are_those_of_torchvision)
 {
-    static const float turned[PIXELS] = {
-        5.932506f,   38.297241f,  90.752670f,  146.277664f, 98.026367f,  17.940489f,  67.305229f,
-        121.000092f, 179.025085f, 224.539261f, 38.857784f,  90.722519f,  146.917389f, 207.442383f,
-        157.159088f, 38.204220f,  109.809685f, 168.504547f, 151.481491f, 51.086613f};
+    static const float turned[PIXELS] = {5.932506f,   38.297241f,  90.752670f,  146.277664f,
+                                         98.026367f,  17.940489f,  67.305229f,  121.000092f,
+                                         179.025085f, 224.539261f, 38.857784f,  90.722519f,
+                                         146.917389f, 207.442383f, 157.159088f, 38.204220f,
+                                         109.809685f, 168.504547f, 151.481491f, 51.086613f};
     float image[N], to[N];
     make_image(image);
     drove__augment_rotate(&shape, &(drove_window){.degrees = 30.0f}, image, to);
@@ -100,7 +102,8 @@ TEST(rotations_are_those_of_torchvision)
     const drove_augment square = {.channels = 1, .height = 4, .width = 4};
     drove__augment_rotate(&square, &(drove_window){.degrees = 90.0f}, image, to);
     for (size_t y = 0; y < 4; y++) /* counter-clockwise: the right column comes to the top */
-        for (size_t x = 0; x < 4; x++) expect("90 degrees", &to[y * 4 + x], &image[x * 4 + 3 - y], 1);
+        for (size_t x = 0; x < 4; x++)
+            expect("90 degrees", &to[y * 4 + x], &image[x * 4 + 3 - y], 1);
 }
 
 /* ---- an image through everything ---- */
@@ -172,8 +175,8 @@ TEST(images_are_coloured_scaled_rotated_and_cut)
               "scale=unit-mean",
               &d);
     assert_int_equal(drovek_select(&kernels, drove__cpu_features(), NULL), DROVE_OK);
-    assert_int_equal(
-        drove__gather_init(&g, &kernels, d, N_IMAGES, drove__data_n_inputs(d), true), DROVE_OK);
+    assert_int_equal(drove__gather_init(&g, &kernels, d, N_IMAGES, drove__data_n_inputs(d), true),
+                     DROVE_OK);
     for (uint32_t i = 0; i < N_IMAGES; i++) row[i] = N_IMAGES - 1 - i;
     bool has_both[2] = {false, false};
     for (uint64_t number = 0; number < 4; number++) {

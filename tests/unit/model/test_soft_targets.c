@@ -14,8 +14,9 @@ enum { N_ROWS = 3, MOST_OUTPUTS = 4 };
 
 static const double BOUND = 3e-7; /* float roundings of numbers up to 3 */
 
-static const float logits[N_ROWS][MOST_OUTPUTS] = {
-    {0.5f, -1.0f, 2.0f, 0.25f}, {1.5f, 0.0f, -0.5f, 3.0f}, {-2.0f, 0.75f, 1.0f, 0.0f}};
+static const float logits[N_ROWS][MOST_OUTPUTS] = {{0.5f, -1.0f, 2.0f, 0.25f},
+                                                   {1.5f, 0.0f, -0.5f, 3.0f},
+                                                   {-2.0f, 0.75f, 1.0f, 0.0f}};
 static const int32_t own[N_ROWS] = {2, 0, 1}, other[N_ROWS] = {1, 0, 2};
 
 typedef struct scene {
@@ -28,8 +29,9 @@ typedef struct scene {
 /* A model whose outputs are set by hand, to the first of each row of logits. */
 static void start(scene *s, const char *loss, size_t n_classes, bool is_multi_label)
 {
-    const drove_model_io io = {
-        .n_features = 2, .n_classes = n_classes, .is_multi_label = is_multi_label};
+    const drove_model_io io = {.n_features = 2,
+                               .n_classes = n_classes,
+                               .is_multi_label = is_multi_label};
     assert_int_equal(drovek_select(&s->kernels, drove__cpu_features(), NULL), DROVE_OK);
     assert_int_equal(drove__model_create("linear", "", loss, &io, &s->model), DROVE_OK);
     assert_int_equal(drove__pass_init(&s->pass, s->model, &s->kernels, N_ROWS), DROVE_OK);
@@ -93,8 +95,9 @@ TEST(softmax_is_that_of_pytorch)
     scene s;
     start(&s, "softmax", 4, false);
     for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
-        const drove_target target = {
-            .y_class = own, .y_other = cases[c].is_mixed ? other : NULL, .own_share = 0.7f};
+        const drove_target target = {.y_class = own,
+                                     .y_other = cases[c].is_mixed ? other : NULL,
+                                     .own_share = 0.7f};
         s.model->label_smoothing = cases[c].smoothing;
         const double loss = loss_of(&s, &target, 1.0f / N_ROWS);
         expect(&s, loss, N_ROWS * cases[c].loss, cases[c].slope);

@@ -11,14 +11,16 @@ static const float eta = 0.01f, mu = 0.9f, decay = 0.2f;
 static const double BOUND = 1e-6;
 
 /* [n_groups][n_in][n_out] at offsets that begin at 16 floats; numbers between are adamw's. */
-static const drove_weight_matrix matrices[] = {{.offset = 16, .n_groups = 1, .n_in = 5, .n_out = 33},
-                                        {.offset = 208, .n_groups = 1, .n_in = 37, .n_out = 7},
-                                        {.offset = 480, .n_groups = 1, .n_in = 20, .n_out = 20},
-                                        {.offset = 880, .n_groups = 3, .n_in = 6, .n_out = 4},
-                                        {.offset = 960, .n_groups = 4, .n_in = 9, .n_out = 1},
-                                        {.offset = 1008, .n_groups = 1, .n_in = 1, .n_out = 3}};
+static const drove_weight_matrix matrices[] = {
+    {.offset = 16, .n_groups = 1, .n_in = 5, .n_out = 33},
+    {.offset = 208, .n_groups = 1, .n_in = 37, .n_out = 7},
+    {.offset = 480, .n_groups = 1, .n_in = 20, .n_out = 20},
+    {.offset = 880, .n_groups = 3, .n_in = 6, .n_out = 4},
+    {.offset = 960, .n_groups = 4, .n_in = 9, .n_out = 1},
+    {.offset = 1008, .n_groups = 1, .n_in = 1, .n_out = 3}};
 
-typedef double matrix[MOST_SIDE][MOST_SIDE]; /* outputs are rows, as the paper and PyTorch have it */
+typedef double matrix[MOST_SIDE]
+                     [MOST_SIDE]; /* outputs are rows, as the paper and PyTorch have it */
 
 static size_t index_of(const drove_weight_matrix *m, size_t row, size_t column)
 {
@@ -179,6 +181,5 @@ TEST(which_rules_step_by_matrices)
     static const char *const others[] = {"adamw", "sgd", "muo", "muons", "", "muon,"};
     assert_true(drove__rule_by_matrix("muon") && drove__rule_by_matrix("muon:0.9") &&
                 drove__rule_by_matrix("muon?beta1=0.5"));
-    for (size_t i = 0; i < DROVE_COUNT(others); i++)
-        assert_false(drove__rule_by_matrix(others[i]));
+    for (size_t i = 0; i < DROVE_COUNT(others); i++) assert_false(drove__rule_by_matrix(others[i]));
 }
