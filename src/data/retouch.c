@@ -3,7 +3,7 @@
  * Factors are those of torchvision's adjust_brightness, adjust_contrast and adjust_saturation, of
  * images as floats: with f the factor and everything cut to [0, 255],
  *
- *   brightness   f x                     contrast   f x + (1 - f) m     m the mean grey of all pixels
+ *   brightness   f x                   contrast   f x + (1 - f) m     m the mean grey of all pixels
  *   saturation   f x + (1 - f) grey      grey = 0.2989 red + 0.587 green + 0.114 blue
  *
  * in this order.  A rotation takes each pixel from where it was, about the middle of the image,

@@ -40,6 +40,12 @@ drove_status drove__gather_load(drove_gather *g, const drove_batch *batch, bool 
     return DROVE_OK;
 }
 
+void drove__gather_mix(drove_gather *g, const drove_batch *batch, drove_input *in,
+                       drove_target *target)
+{
+    (void)g, (void)batch, (void)in, (void)target;
+}
+
 void drove__targets_load(drove_targets *t, const drove_data *data, const uint32_t *order,
                          const uint32_t *row, size_t n_rows, drove_target *out)
 {

@@ -86,8 +86,8 @@ TEST(colours_are_those_of_torchvision)
     expect("contrast of one channel", image, grey, PIXELS);
 }
 
-/* torchvision's rotate by 30 degrees, BILINEAR, of the first channel; and a quarter turn of a square
- * is exact. */
+/* torchvision's rotate by 30 degrees, BILINEAR, of the first channel; and a quarter turn of a
+ * square is exact. */
 TEST(rotations_are_those_of_torchvision)
 {
     static const float turned[PIXELS] = {5.932506f,   38.297241f,  90.752670f,  146.277664f,

@@ -1,6 +1,6 @@
-/* tests/unit/model/test_soft_targets.c - label smoothing and mixed targets: the numbers of PyTorch's
- * cross_entropy(label_smoothing=), the definition in double for labels and for two classes,
- * weights, and evaluation, which knows of neither.
+/* tests/unit/model/test_soft_targets.c - label smoothing and mixed targets: the numbers of
+ * PyTorch's cross_entropy(label_smoothing=), the definition in double for labels and for two
+ * classes, weights, and evaluation, which knows of neither.
  */
 #include "base/cpu.h"
 #include "base/mem.h"
