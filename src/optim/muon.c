@@ -2,8 +2,8 @@
  *
  * Source: Jordan, Jin, Boza, You, Cesista, Newhouse, Bernstein, Muon: An optimizer for hidden
  * layers in neural networks, 2024; the size of a step by Liu et al., Muon is Scalable for LLM
- * Training, 2025, section 2.2.  PyTorch's torch.optim.Muon with adjust_lr_fn="match_rms_adamw" is the same
- * with products in bf16.  For the weights G of a layer, a matrix of n_rows x n_columns:
+ * Training, 2025, section 2.2.  PyTorch's torch.optim.Muon with adjust_lr_fn="match_rms_adamw" is
+ * the same with products in bf16.  For the weights G of a layer, a matrix of n_rows x n_columns:
  *
  *   v' = mu v + (1 - mu) G                            the velocity, a running mean
  *   X  = (1 - mu) G + mu v'                           Nesterov's
