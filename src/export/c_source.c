@@ -31,6 +31,15 @@ enum { MOST_PARAMETERS = 8000000, MOST_WIDTH = 1 << 16 };
 
 /* ---- what can be written ---- */
 
+/* Without those of layers that only training has. */
+static size_t n_parameters(const drove_modelfile *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->model->n_layers; i++)
+        if (!f->model->layer[i].trains_only) n += f->model->layer[i].n_params;
+    return n;
+}
+
 static drove_status check(const drove_modelfile *f)
 {
     /* The arrays of a chain are on the stack. */
@@ -42,10 +51,10 @@ static drove_status check(const drove_modelfile *f)
                                "%zu to %zu (ONNX has larger ones)",
                                l->name, MOST_WIDTH, l->n_in, l->n_out);
     }
-    if (f->model->n_weights > MOST_PARAMETERS)
+    if (n_parameters(f) > MOST_PARAMETERS)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "C source has at most %d parameters, found %zu (ONNX has more)",
-                           MOST_PARAMETERS, f->model->n_weights);
+                           MOST_PARAMETERS, n_parameters(f));
 
     DROVE_TRY(drove__c_check_columns(f->schema));
     if (f->features.ops != NULL)
@@ -109,7 +118,7 @@ static void write_head(FILE *to, const drove_c_plan *p, const char *name)
     fputs("/* A model of drove " DROVE_VERSION ": ", to);
     drove__c_comment(to, f->model->spec);
     fprintf(to, ", loss %s, %zu parameters.  C99; link with the mathematics library.\n *\n *   ",
-            f->model->loss->name, f->model->n_weights);
+            f->model->loss->name, n_parameters(f));
     put_function(to, p, name);
     fputs(";\n *\n * Any number of threads may call it", to);
     if (has_scratch(p))

@@ -129,6 +129,14 @@ images vgg 'synth:images?n=6&classes=5&size=32' --model 'vgg16?units=64' --lr 1e
 numbers "$small&size=20"
 same crop "$small&size=20&crop=16x15&pad=2&mirror=1&scale=unit-mean-channel" numbers.npy --model lenet --lr 0.01 --until epochs=1
 
+# ---- every activation; random networks, other ones each day ----
+
+take_day
+for seed in activations 1 2 3 4 $((DROVE_TEST_DAY * 10)) $((DROVE_TEST_DAY * 10 + 1)); do
+    python3 "$DROVE_SOURCE_DIR/tests/cli/random_graphs.py" "$seed"
+    same "random$seed" npy:images.npy,y.npy images.npy --model graph.yaml --init he --loss squared --lr 0.001 --until updates=3
+done
+
 # ---- the layers that files of others bring, and back again ----
 
 cat >fixed.yaml <<'END'

@@ -1,7 +1,8 @@
-"""c_graphs.py SEED: a random network as graph.yaml, and random images for it as images.npy and y.npy.
+"""random_graphs.py SEED|activations: a network as graph.yaml, and random images for it as images.npy and y.npy.
 
-Layers of every kind that is no program's own read random outputs, the data among them; what nobody has read in the end
-is joined into vectors for the last layer."""
+By a seed a random one: layers of every kind that is no program's own read random outputs, the data among them; what
+nobody has read in the end is joined into vectors for the last layer.  Else every activation, behind each kind of layer
+that has one and by itself."""
 import array
 import random
 import struct
@@ -125,12 +126,24 @@ class Graph:
         self.add("dense", [self.add("concat", vectors, (0, 1, 1))], (N_CLASSES, 1, 1))
 
 
+    def all_activations(self):
+        for name in CURVES:
+            act = {"activation": name}
+            x = self.add("convolution", ["data"], (3, 4, 5), channels=3, kernel=3, stride=2, **act)
+            x = self.add("sum", [self.add("batch_norm", [x], (3, 4, 5), epsilon=0.1, **act), x], (3, 4, 5), **act)
+            self.add("activation", [self.add("dense", [x], (6, 1, 1), units=6, **act)], (6, 1, 1), **act)
+
+
 def main():
-    draw = random.Random(int(sys.argv[1]))
-    shape = (draw.choice([1, 1, 3, 3, 4]), draw.randint(5, 17), draw.randint(5, 17))
+    is_random = sys.argv[1] != "activations"
+    draw = random.Random(int(sys.argv[1]) if is_random else 1)
+    shape = (draw.choice([1, 1, 3, 3, 4]), draw.randint(5, 17), draw.randint(5, 17)) if is_random else (3, 9, 11)
     graph = Graph(draw, shape)
-    for _ in range(draw.randint(3, 14)):
-        graph.step()
+    if is_random:
+        for _ in range(draw.randint(3, 14)):
+            graph.step()
+    else:
+        graph.all_activations()
     graph.end()
     with open("graph.yaml", "w", encoding="ascii") as file:
         file.write("layers:\n" + "\n".join(graph.lines) + "\n")
