@@ -111,7 +111,7 @@ layers:
   - {name: conv3, type: convolution, channels: 20, kernel: 3, stride: 2, pad: 1}
   - {name: norm3, type: batch_norm}
   - {name: shortcut, type: convolution, inputs: add1, channels: 20, stride: 2}
-  - {name: add2, type: sum, inputs: [norm3, shortcut], coefficients: [1, 0.5]}
+  - {name: add2, type: sum, inputs: [norm3, shortcut, conv3], coefficients: [1, 0.5, 0.25]}
   - {name: norm4, type: batch_norm, activation: relu}
   - {name: mean, type: average_pool, global: true}
   - {name: hidden, type: dense, units: 16, bias: false}
@@ -169,7 +169,7 @@ END
     images mobile "$colour&size=21" --model mobile.yaml $few
     images alex "$colour&size=35&scale=unit-mean" --model alex.yaml $few
     images odd "$colour&size=17x23&scale=standard" --model odd.yaml $few
-    images crop "$colour&size=20&crop=16x15&pad=2&mirror=1&scale=unit-mean-channel" --model residual.yaml $few
+    images crop "$colour&size=20&crop=12x17&pad=2&mirror=1&scale=unit-mean-channel" --model residual.yaml $few
     images pixels "$colour&size=12&crop=9x10" --model mlp:6,5 $few
     images lenet "$grey" --model lenet --lr 0.01 --until epochs=1
     images grey "$grey" --model inception.yaml $few
