@@ -73,7 +73,9 @@ static double work_of_step(const drove_problem *problem, const drove_optim *opti
         sum += l == 0 && density < 1.0 ? each * density : each;
     }
     if (optim->spans_ok) touched = fmin(density * rows, 1.0);
-    return 3.0 * sum * rows + UPDATE_WORK * touched * (double)optim->n_vector;
+    double of_rule = 0.0;
+    for (size_t i = 0; i < optim->n_matrices; i++) of_rule += drove__muon_work(&optim->matrix[i]);
+    return of_rule + 3.0 * sum * rows + UPDATE_WORK * touched * (double)optim->n_vector;
 }
 
 static uint64_t steps_of_trial(const drove_config *config, const drove_problem *problem,

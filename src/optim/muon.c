@@ -37,6 +37,12 @@ size_t drove__muon_scratch(const drove_weight_matrix *m)
     return 2 * m->n_groups * m->n_in * m->n_out + 2 * side * side;
 }
 
+double drove__muon_work(const drove_weight_matrix *m)
+{
+    const double side = (double)smaller_side(m), n = (double)(m->n_groups * m->n_in * m->n_out);
+    return N_ITERATIONS * (2.0 * side * n + side * side * side);
+}
+
 /* Between [n_groups][n_in][n_out] and [n_in][n_groups n_out]. */
 static void regroup(const drove_weight_matrix *m, const float *from, float *to, bool joins)
 {

@@ -167,6 +167,8 @@ void drove__optim_look_ahead(const drove_optim *optim, const drove_optim_worker 
 void   drove__muon_step(const drove_rule *rule, const drovek_table *k, const drove_weight_matrix *m,
                         float *velocity, float *scratch, float *g, float eta);
 size_t drove__muon_scratch(const drove_weight_matrix *m);
+/* Multiply-adds of a step. */
+double drove__muon_work(const drove_weight_matrix *m);
 /* On a virtual clock: ns for which the caller waits for vector[offset, offset + length), or the
  * parts of it in span [n_spans], if that is not NULL; see drove__virtual_take. */
 double drove__optim_take(const float *vector, size_t offset, size_t length, const drove_span *span,
