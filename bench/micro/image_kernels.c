@@ -127,7 +127,9 @@ static void run_pool(const job *j)
                            .sh = l->s,
                            .sw = l->s,
                            .ph = l->p,
-                           .pw = l->p};
+                           .pw = l->p,
+                           .y1 = l->h + 2 * l->p,
+                           .x1 = l->h + 2 * l->p};
     size_t n = j->batch * j->n_blocks;
     if (l->work == MAX_POOL && !j->back) j->k->max_pool_f32(&p, j->x, j->y, j->place, n);
     else if (l->work == MAX_POOL) j->k->max_pool_back_f32(&p, j->dy, j->place, j->dx, n, false);

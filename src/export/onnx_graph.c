@@ -358,10 +358,10 @@ static void append(ProtobufCBuffer *base, size_t n, const uint8_t *bytes)
 drove_status drove__onnx_write(drove_onnx *g, const char *path)
 {
     enum { MOST_SETS = 3 };
-    static const struct {
+    const struct {
         const char *domain;
         int64_t version;
-    } sets[MOST_SETS] = {{"", DROVE_ONNX_OPSET},
+    } sets[MOST_SETS] = {{"", g->is_new ? DROVE_ONNX_NEW_OPSET : DROVE_ONNX_OPSET},
                          {DROVE_ONNX_ML, DROVE_ONNX_ML_OPSET},
                          {DROVE_ONNX_MICROSOFT, 1}};
     const bool is_used[MOST_SETS] = {true, g->has_ml, g->has_microsoft};
@@ -387,7 +387,7 @@ drove_status drove__onnx_write(drove_onnx *g, const char *path)
     graph.n_output = g->outputs.n;
     graph.output = (Drove__Onnx__Value **)g->outputs.item;
     model.has_ir_version = true;
-    model.ir_version = DROVE_ONNX_IR;
+    model.ir_version = g->is_new ? DROVE_ONNX_NEW_IR : DROVE_ONNX_IR;
     model.producer_name = "drove";
     model.producer_version = DROVE_VERSION;
     model.opset_import = set_list;

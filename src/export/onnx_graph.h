@@ -27,6 +27,8 @@ typedef enum drove_onnx_type { /* ONNX's numbers */
 
 /* Sets of operators, and their versions in the files of drove. */
 enum { DROVE_ONNX_IR = 7, DROVE_ONNX_OPSET = 13, DROVE_ONNX_ML_OPSET = 2 };
+/* Of files with an operator that set 13 does not have. */
+enum { DROVE_ONNX_NEW_IR = 8, DROVE_ONNX_NEW_OPSET = 17 };
 #define DROVE_ONNX_ML        "ai.onnx.ml"
 #define DROVE_ONNX_MICROSOFT "com.microsoft"
 
@@ -43,7 +45,7 @@ typedef struct drove_onnx {
     const char *prefix;
     size_t      n_names;
     uint64_t    n_bytes; /* of the constants */
-    bool        is_starved, has_ml, has_microsoft;
+    bool        is_starved, has_ml, has_microsoft, is_new;
 } drove_onnx; /* zeroed: empty */
 
 void drove__onnx_fini(drove_onnx *g);

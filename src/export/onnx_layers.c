@@ -99,7 +99,8 @@ static void set_pair(drove_onnx *g, const char *name, size_t h, size_t w)
 static value add_convolution(const network *n, const drove_layer *l)
 {
     const drovek_window *w = &l->opt.window;
-    const int64_t pads[] = {(int64_t)w->ph, (int64_t)w->pw, (int64_t)w->ph, (int64_t)w->pw};
+    const int64_t pads[] = {(int64_t)w->ph, (int64_t)w->pw, (int64_t)l->opt.padding.below,
+                            (int64_t)l->opt.padding.right};
     const char *x = factor(n, as_image(n, l->bottom[0]));
     const size_t dims[] = {l->w_shape[0] * l->w_shape[4], l->w_shape[3], l->w_shape[1],
                            l->w_shape[2]};
@@ -127,11 +128,11 @@ static size_t pad_behind(size_t n, size_t n_out, size_t size, size_t stride, siz
     return end > n + before ? end - n - before : 0;
 }
 
-/* Numbers of window i that lie in the image or its padding, which has `pad` at both ends. */
-static size_t counted(size_t i, size_t n, size_t size, size_t stride, size_t pad)
+/* Numbers of window i that lie in the n of the image and its padding. */
+static size_t counted(size_t i, size_t n, size_t size, size_t stride)
 {
     size_t begin = i * stride, end = begin + size;
-    return (end < n + 2 * pad ? end : n + 2 * pad) - begin;
+    return (end < n ? end : n) - begin;
 }
 
 /* ONNX divides by the area of a window, but one that hangs over the padding counts fewer numbers:
@@ -143,8 +144,8 @@ static const char *mean_factors(const network *n, const drove_layer *l)
     float *f = drove__onnx_take(n->g, l->out.h * l->out.w, sizeof *f);
     bool is_needed = false;
     for (size_t i = 0; f != NULL && i < l->out.h * l->out.w; i++) {
-        size_t area = counted(i / l->out.w, l->in.h, w->kh, w->sh, w->ph) *
-                      counted(i % l->out.w, l->in.w, w->kw, w->sw, w->pw);
+        size_t area = counted(i / l->out.w, l->in.h + w->ph + l->opt.padding.below, w->kh, w->sh) *
+                      counted(i % l->out.w, l->in.w + w->pw + l->opt.padding.right, w->kw, w->sw);
         f[i] = (float)(w->kh * w->kw) / (float)area;
         is_needed = is_needed || area != w->kh * w->kw;
     }
@@ -163,8 +164,8 @@ static value add_pool(const network *n, const drove_layer *l)
     set_pair(n->g, "kernel_shape", w->kh, w->kw);
     set_pair(n->g, "strides", w->sh, w->sw);
     drove__onnx_set_ints(n->g, "pads", pads, DROVE_COUNT(pads));
-    if (is_mean) {
-        drove__onnx_set_int(n->g, "count_include_pad", 1);
+    if (is_mean) drove__onnx_set_int(n->g, "count_include_pad", !l->opt.padding.is_uncounted);
+    if (is_mean && !l->opt.padding.is_uncounted) {
         const char *factors = mean_factors(n, l);
         if (factors != NULL) y = drove__onnx_node(n->g, "Mul", y, factors, NULL);
     }
@@ -199,6 +200,68 @@ static value add_batch_norm(const network *n, const drove_layer *l)
     drove__onnx_set_float(n->g, "epsilon", l->opt.epsilon);
     if (!x.is_image) y = flatten(n->g, y, false);
     return (value){.name = y, .is_image = x.is_image};
+}
+
+/* Parameters of a layer, a number for each of an image or for a part of its sides. */
+static const char *numbers(const network *n, const drove_layer *l, const float *from,
+                           const size_t *dims, size_t rank)
+{
+    float *to = drove__onnx_take(n->g, l->n_w, sizeof *to);
+    if (to != NULL) drove__pytorch_numbers(l, DROVE_TO_PYTORCH, from, to);
+    return drove__onnx_floats(n->g, to, dims, rank);
+}
+
+/* ONNX normalises along the last sides of [N][c][h][w]: where these are not the ones, a Transpose
+ * puts the others before them, and another one puts all back. */
+static value add_layer_norm(const network *n, const drove_layer *l)
+{
+    const bool is_image = n->blob[l->bottom[0]].is_image || l->in.h * l->in.w > 1;
+    const char *x = is_image ? as_image(n, l->bottom[0]) : n->blob[l->bottom[0]].name;
+    const bool is_turned = is_image && !drove__pytorch_norms_last(l);
+    const size_t side[] = {l->in.c, l->in.h, l->in.w};
+    const bool over[] = {l->opt.over.channels && side[0] > 1, l->opt.over.height && side[1] > 1,
+                         l->opt.over.width && side[2] > 1};
+    static const unsigned by_place[] = {1, 2, 0}; /* h, w, c, as the parameters are */
+    int64_t perm[4] = {0}, back[4] = {0};
+    size_t dims[3] = {l->n_w}, n_perm = 1, rank = 0;
+    for (unsigned i = 0; i < 3 && is_turned; i++) /* the sides before, then those along which */
+        if (!over[i]) perm[n_perm++] = i + 1;
+    for (unsigned i = 0; i < 3 && is_turned; i++) {
+        if (!over[by_place[i]]) continue;
+        dims[rank++] = side[by_place[i]];
+        perm[n_perm++] = by_place[i] + 1;
+    }
+    for (int64_t i = 1; i < 4 && is_turned; i++) back[perm[i]] = i;
+    for (unsigned i = 0; i < 3 && is_image && !is_turned; i++) /* from the first of them on */
+        if (over[i] || rank > 0 || i == 2) dims[rank++] = side[i];
+    if (!is_image) rank = 1;
+    const int64_t axis = is_image ? 4 - (int64_t)rank : 1;
+    if (is_turned) {
+        x = drove__onnx_node(n->g, "Transpose", x, NULL, NULL);
+        drove__onnx_set_ints(n->g, "perm", perm, DROVE_COUNT(perm));
+    }
+    const char *gamma = numbers(n, l, n->theta + l->w_offset, dims, rank),
+               *beta = numbers(n, l, n->theta + l->b_offset, dims, rank);
+    n->g->is_new = true;
+    const char *y = drove__onnx_node(n->g, "LayerNormalization", x, gamma, beta);
+    drove__onnx_set_int(n->g, "axis", axis);
+    drove__onnx_set_float(n->g, "epsilon", l->opt.epsilon);
+    if (is_turned) {
+        y = drove__onnx_node(n->g, "Transpose", y, NULL, NULL);
+        drove__onnx_set_ints(n->g, "perm", back, DROVE_COUNT(back));
+    }
+    return (value){.name = y, .is_image = is_image};
+}
+
+static value add_prelu(const network *n, const drove_layer *l)
+{
+    const bool is_image = n->blob[l->bottom[0]].is_image || l->in.h * l->in.w > 1;
+    const char *x = is_image ? as_image(n, l->bottom[0]) : n->blob[l->bottom[0]].name;
+    const bool is_whole = l->n_w > 1 && l->n_w == l->n_in;
+    const size_t dims[] = {l->n_w == 1 ? 1 : l->in.c, is_whole ? l->in.h : 1,
+                           is_whole ? l->in.w : 1};
+    const char *slopes = numbers(n, l, n->theta + l->w_offset, dims, is_image ? 3 : 1);
+    return (value){.name = drove__onnx_node(n->g, "PRelu", x, slopes, NULL), .is_image = is_image};
 }
 
 /* All inputs of a layer in one form: as images, unless all are vectors. */
@@ -263,10 +326,18 @@ static value add_reshape(const network *n, const drove_layer *l)
     const drove_shape s = l->out;
     if (s.h * s.w == 1) return (value){.name = x.is_image ? flatten(n->g, x.name, false) : x.name};
     const int64_t sides[4] = {0, (int64_t)s.c, (int64_t)s.h, (int64_t)s.w};
+    const int64_t last[4] = {0, (int64_t)s.h, (int64_t)s.w, (int64_t)s.c};
+    static const int64_t channels_first[] = {0, 3, 1, 2};
+    const bool is_last = l->opt.sides.is_last;
     const size_t n_sides = DROVE_COUNT(sides);
-    return (value){.name = drove__onnx_node(n->g, "Reshape", x.name,
-                                            drove__onnx_ints(n->g, sides, &n_sides, 1), NULL),
-                   .is_image = true};
+    const char *y =
+        drove__onnx_node(n->g, "Reshape", x.name,
+                         drove__onnx_ints(n->g, is_last ? last : sides, &n_sides, 1), NULL);
+    if (is_last) {
+        y = drove__onnx_node(n->g, "Transpose", y, NULL, NULL);
+        drove__onnx_set_ints(n->g, "perm", channels_first, DROVE_COUNT(channels_first));
+    }
+    return (value){.name = y, .is_image = true};
 }
 
 /* Fixed numbers of a layer, along an image's channels or all of it. */
@@ -333,11 +404,13 @@ static const struct {
     {&drove__layer_lrn, add_lrn},
     {&drove__layer_dropout, add_nothing}, /* the identity in inference */
     {&drove__layer_batch_norm, add_batch_norm},
+    {&drove__layer_layer_norm, add_layer_norm},
     {&drove__layer_concat, add_concat},
     {&drove__layer_sum, add_sum},
     {&drove__layer_product, add_product},
     {&drove__layer_flatten, add_flatten},
     {&drove__layer_activation, add_nothing}, /* that of any layer, below */
+    {&drove__layer_prelu, add_prelu},
     {&drove__layer_softmax, add_softmax},
     {&drove__layer_reshape, add_reshape},
     {&drove__layer_scale, add_scale},

@@ -2,8 +2,8 @@
  *
  * A file of safetensors whose names are those that a module with the same names of layers has in
  * its state_dict.  Linear: weight [out][in]; Conv2d: [out][in / groups][kh][kw]; BatchNorm2d:
- * weight, bias, running_mean, running_var.  The scaling of the inputs is multiplied into the first
- * layers, so the module takes data as they are.
+ * weight, bias, running_mean, running_var; LayerNorm: weight, bias; PReLU: weight.  The scaling of
+ * the inputs is multiplied into the first layers, so the module takes data as they are.
  */
 #include "export/export.h"
 
@@ -103,7 +103,23 @@ static drove_status add_layer(state *s, const drove_layer *l)
         return status;
     }
     if (is_product) return add_product(s, l, theta + l->w_offset, theta + l->b_offset);
-    if (l->n_statistics == 0) return DROVE_OK;
+    if (l->n_w == 0) return DROVE_OK;
+    if (l->n_statistics == 0) { /* layer normalisation, prelu */
+        size_t sides[3];
+        const unsigned rank = drove__pytorch_numbers_shape(l, sides);
+        float *to;
+        if (rank == 0)
+            return drove__fail(DROVE_E_UNSUPPORTED,
+                               "layer %s: expected a layer that PyTorch has, found %s of these "
+                               "sides (ONNX has it)",
+                               l->name, l->ops->name);
+        DROVE_TRY(add(s, l, "weight", rank, sides, &to));
+        drove__pytorch_numbers(l, DROVE_TO_PYTORCH, theta + l->w_offset, to);
+        if (l->n_b == 0) return DROVE_OK;
+        DROVE_TRY(add(s, l, "bias", rank, sides, &to));
+        drove__pytorch_numbers(l, DROVE_TO_PYTORCH, theta + l->b_offset, to);
+        return DROVE_OK;
+    }
 
     /* batch normalisation */
     const size_t n = l->n_statistics / 2;

@@ -15,21 +15,24 @@
 /* ---- pooling ---- */
 
 /* Window (oy, ox) covers rows oy sh - ph .. + kh and columns ox sw - pw .. + kw, clipped to the
- * image; at least one element is inside. */
+ * image; at least one element is inside.  An average divides by the area of the window's part in
+ * rows [y0, y1) and columns [x0, x1), which count from the padding's edge: 0 to h + ph + the
+ * padding below if padding counts, ph to ph + h if it does not. */
 typedef struct drovek_pool {
     size_t c;      /* channels at one position */
     size_t h, w;   /* positions: input     */
     size_t oh, ow; /* positions: output    */
     size_t kh, kw, sh, sw, ph, pw;
+    size_t y0, x0, y1, x1; /* average */
 } drovek_pool;
 
 enum { DROVEK_POOL_BYTE = 256, DROVEK_POOL_MOST = 65536 }; /* elements of a window */
 
-/* Length of window `o` along one side, for the area: start = o * step - pad, at most k long. */
-static inline size_t drovek_pool_length(size_t o, size_t k, size_t step, size_t pad, size_t side)
+/* Length of window `o` along one side, for the area: its part in [first, last). */
+static inline size_t drovek_pool_length(size_t o, size_t k, size_t step, size_t first, size_t last)
 {
-    size_t start = o * step, end = side + 2 * pad; /* both counted from the padding's edge */
-    return start + k < end ? k : end - start;
+    const size_t start = o * step, end = start + k;
+    return (end < last ? end : last) - (start > first ? start : first);
 }
 
 /* ---- local response normalisation across channels ---- */

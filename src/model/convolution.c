@@ -42,12 +42,12 @@ static drovek_window window_of(const drove_layer_options *o)
     return w;
 }
 
-/* Positions of a window of k elements, dilation d, along n numbers with p zeros at both ends; 0: it
- * does not fit. */
-static size_t n_places(size_t n, size_t k, size_t s, size_t p, size_t d)
+/* Positions of a window of k elements, dilation d, along n numbers with those zeros beside them; 0:
+ * it does not fit. */
+static size_t n_places(size_t n, size_t k, size_t s, size_t zeros, size_t d)
 {
     size_t span = (k - 1) * d + 1;
-    return span > n + 2 * p ? 0 : (n + 2 * p - span) / s + 1;
+    return span > n + zeros ? 0 : (n + zeros - span) / s + 1;
 }
 
 static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_bottoms,
@@ -62,13 +62,15 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
         return drove__fail(DROVE_E_SHAPE,
                            "expected channels that %zu groups divide, found %zu in and %zu out",
                            groups, l->in.c, o);
-    l->out = (drove_shape){o, n_places(l->in.h, w.kh, w.sh, w.ph, w.dh),
-                           n_places(l->in.w, w.kw, w.sw, w.pw, w.dw)};
+    const size_t high = w.ph + l->opt.padding.below, wide = w.pw + l->opt.padding.right;
+    l->out = (drove_shape){o, n_places(l->in.h, w.kh, w.sh, high, w.dh),
+                           n_places(l->in.w, w.kw, w.sw, wide, w.dw)};
     if (l->out.h == 0 || l->out.w == 0)
         return drove__fail(DROVE_E_SHAPE,
                            "a window of %zu x %zu, dilation %zu x %zu, is larger than its input of "
-                           "%zu x %zu with padding %zu x %zu",
-                           w.kh, w.kw, w.dh, w.dw, l->in.h, l->in.w, w.ph, w.pw);
+                           "%zu x %zu, %zu x %zu with padding",
+                           w.kh, w.kw, w.dh, w.dw, l->in.h, l->in.w, l->in.h + high,
+                           l->in.w + wide);
     const size_t most = SIZE_MAX / 64, c = l->in.c / groups;
     if (w.kh > most / w.kw || w.kh * w.kw > most / c || w.kh * w.kw * c > most / o ||
         l->out.h > most / l->out.w || l->out.h * l->out.w > most / o)

@@ -51,8 +51,19 @@ static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t
 
     /* Ensures that no product in a layer's `shape` overflows. */
     const drovek_window *v = &l->opt.window;
-    const size_t side[] = {v->kh, v->kw, v->sh,           v->sw,         v->ph,       v->pw,
-                           v->dh, v->dw, l->opt.lrn.size, l->opt.groups, l->opt.n_out};
+    const size_t side[] = {v->kh,
+                           v->kw,
+                           v->sh,
+                           v->sw,
+                           v->ph,
+                           v->pw,
+                           v->dh,
+                           v->dw,
+                           l->opt.padding.below,
+                           l->opt.padding.right,
+                           l->opt.lrn.size,
+                           l->opt.groups,
+                           l->opt.n_out};
     size_t weights = l->opt.n_out != 0 ? l->opt.n_out : n_outputs > 0 ? n_outputs : 1;
     bool fits = true;
     for (size_t i = 0; i < sizeof side / sizeof side[0]; i++) fits = fits && side[i] <= MOST_SIDE;
@@ -158,7 +169,11 @@ static drove_status take_input(const drove_graph *g, const drove_model_io *io, d
                                  "images of %zu x %zu x %zu do not have %zu numbers", m->input.c,
                                  m->input.h, m->input.w, m->n_inputs);
     }
-    for (size_t i = 0; i < g->n_nodes && !is_image; i++) {
+    bool makes_image = false; /* of the vector */
+    for (size_t i = 0; i < g->n_nodes; i++)
+        makes_image =
+            makes_image || (g->node[i].ops == &drove__layer_reshape && g->node[i].opt.n_out > 0);
+    for (size_t i = 0; i < g->n_nodes && !is_image && !makes_image; i++) {
         const drove_node *node = &g->node[i];
         if (node->ops != &drove__layer_convolution && node->ops != &drove__layer_max_pool &&
             node->ops != &drove__layer_average_pool && node->ops != &drove__layer_lrn)

@@ -17,6 +17,9 @@ static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
     const void *a = field(o, k->offset), *b = field(d, k->offset);
     switch (k->kind) {
     case DROVE_KEY_COUNT: return *(const size_t *)a == *(const size_t *)b;
+    case DROVE_KEY_SIDES:
+        return o->window.ph == d->window.ph && o->window.pw == d->window.pw &&
+               o->padding.below == d->padding.below && o->padding.right == d->padding.right;
     case DROVE_KEY_PAIR:
         return *(const size_t *)a == *(const size_t *)b &&
                *(const size_t *)field(o, k->offset2) == *(const size_t *)field(d, k->offset2);
@@ -50,6 +53,12 @@ static void print_reals(FILE *f, const float *value, size_t n)
     fputc(']', f);
 }
 
+static void print_pair(FILE *f, size_t first, size_t second)
+{
+    if (first == second) fprintf(f, "%zu", first);
+    else fprintf(f, "[%zu, %zu]", first, second);
+}
+
 static void print_option(FILE *f, const drove_graph_key *k, const drove_layer_options *o,
                          unsigned n_bottoms)
 {
@@ -57,12 +66,16 @@ static void print_option(FILE *f, const drove_graph_key *k, const drove_layer_op
     fprintf(f, ", %s: ", k->name);
     switch (k->kind) {
     case DROVE_KEY_COUNT: fprintf(f, "%zu", *(const size_t *)a); break;
-    case DROVE_KEY_PAIR: {
-        size_t first = *(const size_t *)a, second = *(const size_t *)field(o, k->offset2);
-        if (first == second) fprintf(f, "%zu", first);
-        else fprintf(f, "[%zu, %zu]", first, second);
+    case DROVE_KEY_PAIR:
+        print_pair(f, *(const size_t *)a, *(const size_t *)field(o, k->offset2));
         break;
-    }
+    case DROVE_KEY_SIDES:
+        if (o->padding.below == o->window.ph && o->padding.right == o->window.pw)
+            print_pair(f, o->window.ph, o->window.pw);
+        else
+            fprintf(f, "[%zu, %zu, %zu, %zu]", o->window.ph, o->window.pw, o->padding.below,
+                    o->padding.right);
+        break;
     case DROVE_KEY_REAL: print_real(f, *(const float *)a); break;
     case DROVE_KEY_FILLER: {
         const drove_filler *filler = a;

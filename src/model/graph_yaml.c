@@ -140,6 +140,33 @@ static drove_status read_pair(const reader *r, const drove_graph_key *k, drove_y
     return drove__yaml_expect(r->yaml, DROVE_YAML_LIST_END, "[height, width]", item);
 }
 
+/* The padding: one number for all sides, [height, width], or [above, left, below, right]. */
+static drove_status read_sides(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
+                               drove_layer_options *o)
+{
+    static const char expected[] = "a number, [height, width], or [above, left, below, right]";
+    size_t side[4], n = 0;
+    DROVE_TRY(drove__yaml_next(r->yaml, item));
+    if (item->kind == DROVE_YAML_VALUE) {
+        DROVE_TRY(take_count(r, k, item, &side[0]));
+        side[1] = side[0];
+        n = 2;
+    } else if (item->kind == DROVE_YAML_LIST) {
+        for (; n <= 4; n++) {
+            DROVE_TRY(drove__yaml_next(r->yaml, item));
+            if (item->kind == DROVE_YAML_LIST_END && (n == 2 || n == 4)) break;
+            if (item->kind != DROVE_YAML_VALUE || n == 4)
+                return drove__yaml_unexpected(r->yaml, item, expected);
+            DROVE_TRY(take_count(r, k, item, &side[n]));
+        }
+    } else return drove__yaml_unexpected(r->yaml, item, expected);
+    o->window.ph = side[0];
+    o->window.pw = side[1];
+    o->padding.below = side[n == 4 ? 2 : 0];
+    o->padding.right = side[n == 4 ? 3 : 1];
+    return DROVE_OK;
+}
+
 static drove_status read_reals(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
                                float *out, unsigned *n_out)
 {
@@ -179,6 +206,7 @@ static drove_status read_option(const reader *r, const drove_graph_key *k, drove
 {
     void *to = field(o, k->offset);
     if (k->kind == DROVE_KEY_PAIR) return read_pair(r, k, item, to, field(o, k->offset2));
+    if (k->kind == DROVE_KEY_SIDES) return read_sides(r, k, item, o);
     if (k->kind == DROVE_KEY_REALS) return read_reals(r, k, item, to, n_reals);
     if (k->kind == DROVE_KEY_LIST) return read_floats(r, k, item, to);
     DROVE_TRY(read_value(r, k->name, item));
@@ -270,15 +298,19 @@ static drove_status settle_options(const reader *r, const layer_text *t, drove_l
             return drove__yaml_fail(r->yaml, t->line[i], t->column[i], "%s has no \"%s\"",
                                     t->ops->name, k->name);
         }
-        size_t size = k->kind == DROVE_KEY_COUNT || k->kind == DROVE_KEY_PAIR ? sizeof(size_t)
-                      : k->kind == DROVE_KEY_REAL                             ? sizeof(float)
-                      : k->kind == DROVE_KEY_FILLER                           ? sizeof(drove_filler)
-                      : k->kind == DROVE_KEY_LIST                             ? sizeof(drove_floats)
-                      : k->kind == DROVE_KEY_REALS ? sizeof o->coefficient
-                                                   : sizeof(bool);
+        const bool is_pair = k->kind == DROVE_KEY_PAIR || k->kind == DROVE_KEY_SIDES;
+        size_t size = is_pair || k->kind == DROVE_KEY_COUNT ? sizeof(size_t)
+                      : k->kind == DROVE_KEY_REAL           ? sizeof(float)
+                      : k->kind == DROVE_KEY_FILLER         ? sizeof(drove_filler)
+                      : k->kind == DROVE_KEY_LIST           ? sizeof(drove_floats)
+                      : k->kind == DROVE_KEY_REALS          ? sizeof o->coefficient
+                                                            : sizeof(bool);
         memcpy(field(o, k->offset), (const char *)&t->options + k->offset, size);
-        if (k->kind == DROVE_KEY_PAIR)
-            memcpy(field(o, k->offset2), (const char *)&t->options + k->offset2, size);
+        if (is_pair) memcpy(field(o, k->offset2), (const char *)&t->options + k->offset2, size);
+        if (k->kind == DROVE_KEY_SIDES) {
+            o->padding.below = t->options.padding.below;
+            o->padding.right = t->options.padding.right;
+        }
         if (k->kind == DROVE_KEY_REALS && t->n_reals != t->node.n_bottoms) {
             return drove__yaml_fail(r->yaml, t->line[i], t->column[i],
                                     "expected %u coefficients, one for each input, found %u",

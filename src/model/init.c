@@ -175,8 +175,10 @@ drove_status drove__model_init(const drove_model *model, const char *init, uint6
         if (layer->ops->custom != NULL)
             DROVE_TRY(drove__custom_layer_start(layer, seed + l, theta + layer->w_offset));
         else if (layer->fan_in == 0) {
-            /* normalisation: factors of 1, no shift, the population of N(0, 1) */
-            fill_constant(theta + layer->w_offset, layer->n_w, 1.0f);
+            /* normalisation: factors of 1, no shift, the population of N(0, 1); slopes as given */
+            const bool is_given = layer->opt.w_filler.kind != NULL;
+            fill_constant(theta + layer->w_offset, layer->n_w,
+                          is_given ? layer->opt.w_filler.value : 1.0f);
             fill_constant(theta + layer->s_offset + layer->n_statistics / 2,
                           layer->n_statistics / 2, 1.0f);
         } else if (by_default) DROVE_TRY(fill_as_described(init, layer, &rng, theta));

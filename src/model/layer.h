@@ -99,11 +99,13 @@ struct drove_layer_ops {
     X(lrn)                                                                                         \
     X(dropout)                                                                                     \
     X(batch_norm)                                                                                  \
+    X(layer_norm)                                                                                  \
     X(concat)                                                                                      \
     X(sum)                                                                                         \
     X(product)                                                                                     \
     X(flatten)                                                                                     \
     X(activation)                                                                                  \
+    X(prelu)                                                                                       \
     X(softmax)                                                                                     \
     X(reshape)                                                                                     \
     X(scale)                                                                                       \

@@ -65,21 +65,41 @@ typedef struct drove_lrn {
     float  alpha, beta, kappa;
 } drove_lrn;
 
+/* What stands beside a window's zeros above and left (window.ph, window.pw). */
+typedef struct drove_padding {
+    size_t below, right; /* zeros there */
+    bool   is_uncounted; /* average pooling: they are no part of a window's area */
+} drove_padding;
+
+/* Sides of an image that a layer reshapes to. */
+typedef struct drove_image_sides {
+    size_t height, width;
+    bool   is_last; /* its numbers are in the order [h][w][c], as TensorFlow has them */
+} drove_image_sides;
+
+/* Sides of an image along which numbers are normalised together. */
+typedef struct drove_over {
+    bool channels, height, width;
+} drove_over;
+
 /* Options of all kinds of layers; each kind uses its own part. */
 typedef struct drove_layer_options {
-    size_t        n_out;  /* dense: units; convolution: channels; 0: as many as the data require */
-    size_t        groups; /* convolution; 0 counts as 1 */
-    drovek_window window; /* convolution, pooling; a size of 0 counts as 1 */
+    size_t        n_out;     /* dense: units; convolution: channels; 0: as many as the data require;
+                             prelu: slopes; 0: one a channel */
+    size_t        groups;    /* convolution; 0 counts as 1 */
+    drovek_window window;    /* convolution, pooling; a size of 0 counts as 1 */
+    drove_padding padding;   /* convolution, pooling */
     bool          is_global; /* pooling: the window is the whole image */
     bool      rounds_up; /* pooling: a last window may extend beyond the edge (Caffe), else not */
     drove_lrn lrn;
     float     ratio;                                 /* dropout: part of the numbers set to 0 */
-    float     epsilon;                               /* batch normalisation */
+    float     epsilon;                               /* batch and layer normalisation */
     bool      no_bias;                               /* dense, convolution */
     float     coefficient[DROVE_LAYER_MOST_BOTTOMS]; /* sum, one for each bottom */
     float     w_lr, b_lr; /* factors of the step size; 0 counts as 1; 1 unless a file says so */
-    drove_filler w_filler, b_filler;
-    size_t       height, width;  /* reshape, with n_out channels; n_out 0: all numbers, a vector */
+    drove_filler      w_filler, b_filler;
+    drove_image_sides sides;     /* reshape, with n_out channels; n_out 0: all numbers, a vector */
+    drove_over        over;      /* layer normalisation */
     drove_floats offset, factor; /* scale: none, 1, one a channel, or one a number, [c][h][w] */
     float        low, high;      /* clip */
     float        slope, level;   /* activation: its numbers, or DROVE_ACT_OWN */

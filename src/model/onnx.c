@@ -160,6 +160,22 @@ static drove_status read_node(drove_onnx_reader *r, const Drove__Onnx__Node *nod
                                 "drove has no layer for this operator (docs/use/models.md "
                                 "lists those that it has)");
     DROVE_TRY(check_attributes(r, &n, op->attributes));
+
+    /* Inputs in the order that the operator takes, and all in one. */
+    bool is_first = (op->takes & DROVE_ONNX_TAKES_LAST) == 0, is_last = false;
+    for (size_t i = 0; i < n.n_inputs; i++) {
+        is_first = is_first || (n.input[i].kind == DROVE_ONNX_BLOB && n.input[i].rank > 2 &&
+                                !n.input[i].is_last);
+        is_last = is_last || n.input[i].is_last;
+    }
+    for (size_t i = 0; i < n.n_inputs; i++) {
+        if (is_first && is_last) DROVE_TRY(drove__onnx_turn(r, &n, &n.input[i]));
+        if ((op->takes & DROVE_ONNX_TAKES_PADDED) == 0 && !drove__onnx_has_no_zeros(&n.input[i]))
+            return drove__onnx_fail(r, &n,
+                                    "input \"%.60s\": expected a Conv or a pooling alone behind a "
+                                    "Pad",
+                                    node->input[i]);
+    }
     return op->read(r, &n);
 }
 
@@ -199,8 +215,23 @@ static drove_status settle_input(drove_onnx_reader *r, const Drove__Onnx__Value 
                                     "input \"%.60s\": expected sides from 1 on, found %lld",
                                     value->name, (long long)d->value);
         value->side[i] = is_fixed ? (size_t)d->value : 0;
-        if (i == 0) continue;
-        if (!is_fixed && has_image && value->rank == 4) value->side[i] = here[i - 1];
+    }
+
+    /* TensorFlow's images have their channels last: those of the data in that order, too. */
+    if (has_image && value->rank == 4) {
+        const size_t last[] = {image.h, image.w, image.c};
+        bool fits = true, fits_last = true;
+        for (unsigned i = 1; i < 4; i++) {
+            fits = fits && (value->side[i] == 0 || value->side[i] == here[i - 1]);
+            fits_last = fits_last && (value->side[i] == 0 || value->side[i] == last[i - 1]);
+        }
+        value->is_last = !fits && fits_last;
+        for (unsigned i = 1; i < 4; i++) {
+            if (value->side[i] == 0) value->side[i] = value->is_last ? last[i - 1] : here[i - 1];
+        }
+        if (value->is_last) return DROVE_OK;
+    }
+    for (unsigned i = 1; i < value->rank; i++) {
         if (value->side[i] == 0) n_open++;
         else if (known <= INT32_MAX) known *= value->side[i];
     }
@@ -253,7 +284,7 @@ static drove_status take_input(drove_onnx_reader *r)
         const drove_shape image = r->io != NULL ? r->io->image : (drove_shape){0};
         const bool is_vector = drove__shape_floats(image) == 0 || image.h * image.w == 1;
         const bool is_image = value.rank > 2 && drove__onnx_each(&value) != value.side[1];
-        const bool is_whole = r->io == NULL || value.rank == 0 ||
+        const bool is_whole = r->io == NULL || value.rank == 0 || value.is_last ||
                               (value.rank == 4   ? !is_vector || !is_image
                                : value.rank <= 2 ? is_vector
                                                  : is_vector && !is_image);
@@ -305,6 +336,10 @@ static drove_status find_output(drove_onnx_reader *r, const drove_onnx_value **o
                                     v->kind == DROVE_ONNX_ABSENT ? "a second output of an operator"
                                     : v->kind == DROVE_ONNX_CONSTANT ? "a constant"
                                                                      : "sizes");
+        if (!drove__onnx_has_no_zeros(v))
+            return drove__onnx_fail(r, NULL,
+                                    "output \"%.60s\": expected a Conv or a pooling behind a Pad",
+                                    name);
         if (!drove__onnx_is_float(v->type))
             return drove__onnx_fail(r, NULL, "output \"%.60s\": expected floats, found %s", name,
                                     drove__onnx_type_name(v->type));
@@ -337,20 +372,19 @@ static drove_status shape_output(drove_onnx_reader *r, const drove_onnx_value *o
                                  const char **top)
 {
     const drove_onnx_node no_node = {.node = NULL};
-    const drove_onnx_value vector = {.rank = 0};
     drove_onnx_value from = *output, to;
     const size_t side[2] = {0, drove__onnx_each(output)};
     from.kind = DROVE_ONNX_BLOB;
     *top = find_top(&r->graph, output->graph) != NULL
                ? drove__graph_top(find_top(&r->graph, output->graph))
                : NULL;
-    const bool is_image = output->rank > 2 && side[1] != output->side[1];
+    const bool is_image = output->rank > 2 && side[1] != output->side[drove__onnx_channels(output)];
     if (*top != NULL && !is_image) return DROVE_OK;
     if (output->rank == 0) {
         if (*top != NULL) return DROVE_OK;
         return drove__onnx_fail(r, NULL, "expected layers, found none");
     }
-    from.rank = vector.rank; /* in any case a layer */
+    if (!from.is_last || !is_image) from.rank = 0, from.is_last = false; /* in any case a layer */
     DROVE_TRY(drove__onnx_reshape(r, &no_node, &from, 2, side, &to));
     *top = drove__graph_top(&r->graph.node[to.node]);
     return DROVE_OK;
@@ -411,7 +445,7 @@ static void drop_reshapes(drove_graph *g)
         drove_node *node = &g->node[i];
         if (node->ops != &drove__layer_reshape) continue;
         const drove_node *below = find_top(g, node->bottom[0]);
-        if (below != NULL && below->ops == &drove__layer_reshape)
+        if (below != NULL && below->ops == &drove__layer_reshape && !below->opt.sides.is_last)
             memcpy(node->bottom[0], below->bottom[0], sizeof node->bottom[0]);
     }
     for (size_t i = 0; i < g->n_nodes; i++) {

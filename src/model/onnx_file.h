@@ -29,6 +29,11 @@ typedef enum drove_onnx_kind {
     DROVE_ONNX_ABSENT    /* an output that drove does not make */
 } drove_onnx_kind;
 
+/* Zeros around an image. */
+typedef struct drove_onnx_zeros {
+    size_t above, left, below, right;
+} drove_onnx_zeros;
+
 /* Elements of SIZES that are no plain number. */
 #define DROVE_ONNX_BATCH   INT64_MIN       /* examples of a batch */
 #define DROVE_ONNX_UNKNOWN (INT64_MIN + 1) /* computed from it */
@@ -41,8 +46,12 @@ typedef struct drove_onnx_value {
     int32_t         type; /* BLOB: of its elements as the file has them; drove's are floats */
     /* BLOB: dimensions with that of the batch, side[0], whose size is 0 unless the file fixes it;
      * rank 0: not known, as without data.  CONSTANT: as the tensor's, unless reshaped. */
-    unsigned                   rank;
-    size_t                     side[DROVE_ONNX_MOST_RANK];
+    unsigned rank;
+    size_t   side[DROVE_ONNX_MOST_RANK];
+    /* BLOB of three or four dimensions: [N][l][c], [N][h][w][c] in the file, as TensorFlow has it;
+     * the graph's blob has its channels first as any other. */
+    bool             is_last;
+    drove_onnx_zeros zeros; /* BLOB: that its sides count, and the graph's blob is without */
     const Drove__Onnx__Tensor *tensor;        /* CONSTANT */
     bool                       is_transposed; /* CONSTANT of two dimensions; rank, side: before */
     bool                       is_scalar;     /* SIZES: of no dimension */
@@ -83,10 +92,17 @@ typedef struct drove_onnx_node {
     drove_onnx_value         input[DROVE_LAYER_MOST_BOTTOMS]; /* copies */
 } drove_onnx_node;
 
-/* An operator: "Conv", its domain ("" or "ai.onnx.ml"), the attributes that its reader knows, and
- * how it becomes layers. */
+/* What a reader takes as its inputs: others are turned, or refused, before it is called. */
+enum {
+    DROVE_ONNX_TAKES_LAST = 1,  /* values with their channels last */
+    DROVE_ONNX_TAKES_PADDED = 2 /* with zeros around them */
+};
+
+/* An operator: "Conv", its domain ("" or "ai.onnx.ml"), the attributes that its reader knows, what
+ * it takes, and how it becomes layers. */
 typedef struct drove_onnx_op {
     const char *name, *domain, *attributes; /* "axis keepdims" */
+    unsigned    takes;
     drove_status (*read)(drove_onnx_reader *r, const drove_onnx_node *n);
 } drove_onnx_op;
 
@@ -177,7 +193,21 @@ drove_status drove__onnx_take_bottoms(drove_onnx_reader *r, const drove_onnx_nod
 /* "[N, 3, 8, 8]" */
 const char *drove__onnx_shape_text(const drove_onnx_value *v, char into[128]);
 /* Numbers of an example; 1 of a value of one dimension. */
-size_t drove__onnx_each(const drove_onnx_value *v);
+size_t             drove__onnx_each(const drove_onnx_value *v);
+static inline bool drove__onnx_has_no_zeros(const drove_onnx_value *v)
+{
+    const drove_onnx_zeros *z = &v->zeros;
+    return z->above == 0 && z->left == 0 && z->below == 0 && z->right == 0;
+}
+/* The axis of its channels. */
+static inline unsigned drove__onnx_channels(const drove_onnx_value *v)
+{
+    return v->is_last ? v->rank - 1 : 1;
+}
+/* Makes a value whose channels are last one whose second dimension is drove's channels, by layers.
+ * Of any other it does nothing. */
+drove_status drove__onnx_turn(drove_onnx_reader *r, const drove_onnx_node *n,
+                              drove_onnx_value *value);
 /* *to = from with these sides (side[0] is ignored), by a layer where drove's shape changes. */
 drove_status drove__onnx_reshape(drove_onnx_reader *r, const drove_onnx_node *n,
                                  const drove_onnx_value *from, unsigned rank, const size_t *side,
@@ -199,6 +229,23 @@ drove_status drove__onnx_read_squeeze(drove_onnx_reader *r, const drove_onnx_nod
 drove_status drove__onnx_read_unsqueeze(drove_onnx_reader *r, const drove_onnx_node *n);
 drove_status drove__onnx_read_transpose(drove_onnx_reader *r, const drove_onnx_node *n);
 
+/* ---- onnx_window.c ---- */
+
+drove_status drove__onnx_read_conv(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_max_pool(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_average_pool(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_global_max(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_global_mean(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_mean(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_pad(drove_onnx_reader *r, const drove_onnx_node *n);
+
+/* ---- onnx_norm.c ---- */
+
+drove_status drove__onnx_read_batch_norm(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_layer_norm(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_lrn(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_prelu(drove_onnx_reader *r, const drove_onnx_node *n);
+
 /* ---- onnx_linear.c ---- */
 
 drove_status drove__onnx_read_gemm(drove_onnx_reader *r, const drove_onnx_node *n);
@@ -212,6 +259,11 @@ drove_status drove__onnx_read_regressor(drove_onnx_reader *r, const drove_onnx_n
 drove_status drove__onnx_scale(drove_onnx_reader *r, const drove_onnx_node *n,
                                const drove_onnx_value *x, const drove_onnx_value *constant,
                                char operation);
+/* The constant as a list for a blob x: one number, one a channel, or one a number in [c][h][w]; at
+ * most `most` of them. */
+drove_status drove__onnx_broadcast(drove_onnx_reader *r, const drove_onnx_node *n,
+                                   const drove_onnx_value *x, const drove_onnx_value *constant,
+                                   size_t most, drove_floats *out);
 /* The one input of an operator of ai.onnx.ml: these take integers, too, and make floats. */
 drove_status drove__onnx_take_columns(drove_onnx_reader *r, const drove_onnx_node *n,
                                       drove_onnx_value *x);

@@ -91,11 +91,24 @@ drove_status drove__onnx_read_matmul(drove_onnx_reader *r, const drove_onnx_node
 {
     drove_node *node;
     if (n->n_inputs != 2) return drove__onnx_fail(r, n, "expected two inputs");
-    DROVE_TRY(drove__onnx_add(r, n, &drove__layer_dense, n->input[1].name, &node));
+    const drove_onnx_value *x = &n->input[0];
+    const bool is_places = x->is_last && x->side[x->rank - 1] != drove__onnx_each(x);
+    DROVE_TRY(drove__onnx_add(r, n, is_places ? &drove__layer_convolution : &drove__layer_dense,
+                              n->input[1].name, &node));
     node->opt.no_bias = true;
     DROVE_TRY(take_matrix(r, n, false, &node->values, &node->opt.n_out));
     DROVE_TRY(check_units(r, n, node->opt.n_out));
-    return check_rows(r, n, node->values.n_in, node->opt.n_out);
+    if (!is_places) return check_rows(r, n, node->values.n_in, node->opt.n_out);
+
+    /* Of the channels of each place: a convolution of 1 x 1, whose weights are the same. */
+    drove_onnx_value *y = drove__onnx_result(r, n);
+    char text[128];
+    if (node->values.n_in != x->side[x->rank - 1])
+        return drove__onnx_fail(r, n, "expected an input of %zu channels, as its weights, found %s",
+                                node->values.n_in, drove__onnx_shape_text(x, text));
+    node->values.n_in = 0;
+    if (y != NULL) y->side[x->rank - 1] = node->opt.n_out;
+    return DROVE_OK;
 }
 
 /* coefficients[n_out][n_in] and intercepts[n_out] of ai.onnx.ml's linear models; two opposite rows

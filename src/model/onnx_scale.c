@@ -15,10 +15,9 @@
 
 /* ---- constants along a blob ---- */
 
-/* The constant as a list for a blob x: one number, one a channel, or one a number in [c][h][w]. */
-static drove_status broadcast(drove_onnx_reader *r, const drove_onnx_node *n,
-                              const drove_onnx_value *x, const drove_onnx_value *constant,
-                              drove_floats *out)
+drove_status drove__onnx_broadcast(drove_onnx_reader *r, const drove_onnx_node *n,
+                                   const drove_onnx_value *x, const drove_onnx_value *constant,
+                                   size_t most, drove_floats *out)
 {
     const drove_onnx_value *k = constant;
     size_t stride[DROVE_ONNX_MOST_RANK] = {0}, varied = 0, step = 1;
@@ -39,10 +38,12 @@ static drove_status broadcast(drove_onnx_reader *r, const drove_onnx_node *n,
         return drove__onnx_fail(r, n, "expected constants that fit %s, found %s",
                                 drove__onnx_shape_text(x, text), drove__onnx_shape_text(k, found));
     const size_t each = drove__onnx_each(x);
-    const size_t count = varied == 0 ? 1 : varied == 2 ? x->side[1] : each;
-    if (count > DROVE_GRAPH_MOST_LIST)
-        return drove__onnx_fail(r, n, "expected at most %d constants, found %zu",
-                                DROVE_GRAPH_MOST_LIST, count);
+    const unsigned channels = drove__onnx_channels(x);
+    const size_t count = varied == 0                       ? 1
+                         : varied == (size_t)1 << channels ? x->side[channels]
+                                                           : each;
+    if (count > most)
+        return drove__onnx_fail(r, n, "expected at most %zu constants, found %zu", most, count);
     DROVE_TRY(drove__onnx_floats_of(r, n, k->tensor, &value));
     out->value = malloc(count * sizeof *out->value);
     if (out->value == NULL) {
@@ -54,8 +55,9 @@ static drove_status broadcast(drove_onnx_reader *r, const drove_onnx_node *n,
     for (size_t i = 0; i < count; i++) {
         size_t rest = count == each ? i : i * (each / count), at = 0;
         for (unsigned d = x->rank; d-- > 1;) {
-            at += rest % x->side[d] * stride[d];
-            rest /= x->side[d];
+            const unsigned axis = x->is_last ? (d == 1 ? channels : d - 1) : d;
+            at += rest % x->side[axis] * stride[axis];
+            rest /= x->side[axis];
         }
         out->value[i] = value[at];
         is_finite = is_finite && isfinite(value[at]);
@@ -73,7 +75,7 @@ drove_status drove__onnx_scale(drove_onnx_reader *r, const drove_onnx_node *n,
 {
     drove_floats list = {0};
     const bool is_factor = operation == '*' || operation == '/';
-    DROVE_TRY(broadcast(r, n, x, constant, &list));
+    DROVE_TRY(drove__onnx_broadcast(r, n, x, constant, DROVE_GRAPH_MOST_LIST, &list));
     for (size_t i = 0; i < list.n; i++) {
         float *v = &list.value[i];
         if (operation == '+') *v = -*v;
@@ -132,11 +134,14 @@ drove_status drove__onnx_read_add(drove_onnx_reader *r, const drove_onnx_node *n
     drove_node *node = of->node != DROVE_ONNX_NO_NODE ? &r->graph.node[of->node] : NULL;
     const bool is_dense = node != NULL && node->ops == &drove__layer_dense;
     const bool is_conv = node != NULL && node->ops == &drove__layer_convolution;
-    /* biases: [n] or [1, n] behind a matrix, [n, 1, 1] or [1, n, 1, 1] behind a convolution, where
-     * what is added to still has the dimensions of that layer's output (0: not known) */
-    bool fits = (is_dense && of->rank % 2 == 0 && of->rank < 4 && c->rank > 0 && c->rank <= 2) ||
-                (is_conv && of->rank % 4 == 0 && c->rank >= 3 && c->rank <= 4);
-    const unsigned at = fits ? c->rank - (is_dense ? 1 : 3) : 0;
+    /* biases: [n] or [1, n] behind a matrix, [n, 1, 1] or [1, n, 1, 1] behind a convolution, [n] if
+     * its channels are last, where what is added to still has the dimensions of that layer's output
+     * (0: not known) */
+    const unsigned rank = of->rank > 0 ? of->rank : is_conv ? 4 : 2;
+    const unsigned from_end = rank - drove__onnx_channels(of);
+    bool fits = ((is_dense && rank == 2) || (is_conv && rank >= 3)) && c->rank >= from_end &&
+                c->rank <= rank;
+    const unsigned at = fits ? c->rank - from_end : 0;
     for (unsigned i = 0; fits && i < c->rank; i++)
         fits = c->side[i] == (i == at ? node->opt.n_out : 1);
     if (!fits || !node->opt.no_bias || drove__onnx_count_readers(r, of->name) != 1)
@@ -221,7 +226,7 @@ static bool is_factor_of(const drove_onnx_value *factor, const drove_onnx_value 
     if (x->rank * factor->rank == 0) return true;
     for (unsigned k = 1; k < x->rank && k < factor->rank; k++) {
         is_same = is_same && factor->side[k] == x->side[k];
-        is_one = is_one && factor->side[k] == (k == 1 ? x->side[k] : 1);
+        is_one = is_one && factor->side[k] == (k == drove__onnx_channels(x) ? x->side[k] : 1);
     }
     return is_same || is_one;
 }

@@ -35,15 +35,18 @@ size_t drove__onnx_each(const drove_onnx_value *v)
     return n;
 }
 
-/* The sides of the blob that holds such a value. */
+/* The sides of the blob that holds such a value, with its channels in the second dimension.  What
+ * has a length alone is an image of height 1. */
 static drove_shape shape_of(unsigned rank, const size_t *side)
 {
-    return (drove_shape){rank > 1 ? side[1] : 1, rank > 2 ? side[2] : 1, rank > 3 ? side[3] : 1};
+    return (drove_shape){rank > 1 ? side[1] : 1, rank > 3 ? side[2] : 1,
+                         rank > 2 ? side[rank - 1] : 1};
 }
 
-drove_status drove__onnx_reshape(drove_onnx_reader *r, const drove_onnx_node *n,
-                                 const drove_onnx_value *from, unsigned rank, const size_t *side,
-                                 drove_onnx_value *to)
+/* Of a value whose channels are in the second dimension, before and after. */
+static drove_status reshape_first(drove_onnx_reader *r, const drove_onnx_node *n,
+                                  const drove_onnx_value *from, unsigned rank, const size_t *side,
+                                  drove_onnx_value *to)
 {
     const drove_shape was = shape_of(from->rank, from->side), is = shape_of(rank, side);
     drove_onnx_value made = *from;
@@ -55,13 +58,62 @@ drove_status drove__onnx_reshape(drove_onnx_reader *r, const drove_onnx_node *n,
         DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_reshape, NULL, from, &made, &node));
         if (is.h != 1 || is.w != 1) {
             node->opt.n_out = is.c;
-            node->opt.height = is.h;
-            node->opt.width = is.w;
+            node->opt.sides.height = is.h;
+            node->opt.sides.width = is.w;
         }
     }
     made.rank = rank;
     for (unsigned i = 1; i < rank; i++) made.side[i] = side[i];
     *to = made;
+    return DROVE_OK;
+}
+
+/* A value whose channels are last as a vector in the file's order, which a flatten layer makes. */
+static drove_status flatten_last(drove_onnx_reader *r, const drove_onnx_node *n,
+                                 const drove_onnx_value *from, drove_onnx_value *to)
+{
+    drove_node *node;
+    *to = *from;
+    if (from->side[from->rank - 1] != drove__onnx_each(from))
+        DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_flatten, NULL, from, to, &node));
+    to->is_last = false;
+    to->rank = 2;
+    to->side[1] = drove__onnx_each(from);
+    return DROVE_OK;
+}
+
+drove_status drove__onnx_turn(drove_onnx_reader *r, const drove_onnx_node *n,
+                              drove_onnx_value *value)
+{
+    const drove_onnx_value from = *value;
+    if (!from.is_last) return DROVE_OK;
+    DROVE_TRY(flatten_last(r, n, &from, value));
+    return reshape_first(r, n, value, from.rank, from.side, value);
+}
+
+drove_status drove__onnx_reshape(drove_onnx_reader *r, const drove_onnx_node *n,
+                                 const drove_onnx_value *from, unsigned rank, const size_t *side,
+                                 drove_onnx_value *to)
+{
+    drove_onnx_value own = *from;
+    size_t n_others = 1;
+    bool is_same = from->is_last && rank == from->rank;
+    for (unsigned i = 1; i < rank; i++) is_same = is_same && side[i] == from->side[i];
+    if (is_same) {
+        *to = *from;
+        return DROVE_OK;
+    }
+    if (own.is_last) DROVE_TRY(flatten_last(r, n, from, &own));
+
+    /* [N][1][1][c] is a vector, as a number for each channel of what has them last. */
+    for (unsigned i = 1; i + 1 < rank; i++) n_others *= side[i];
+    if (from->rank == 0 || rank < 3 || rank > 4 || n_others != 1)
+        return reshape_first(r, n, &own, rank, side, to);
+    const size_t vector[2] = {0, side[rank - 1]};
+    DROVE_TRY(reshape_first(r, n, &own, 2, vector, to));
+    to->is_last = true;
+    to->rank = rank;
+    for (unsigned i = 1; i < rank; i++) to->side[i] = side[i];
     return DROVE_OK;
 }
 
@@ -475,7 +527,7 @@ drove_status drove__onnx_read_unsqueeze(drove_onnx_reader *r, const drove_onnx_n
     return drove__onnx_alias(r, n, &to);
 }
 
-/* Of a constant matrix; of a blob whose order it keeps, or whose channels it puts last. */
+/* Of a constant matrix; of a blob whose channels it puts last or first, or whose order it keeps. */
 drove_status drove__onnx_read_transpose(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     size_t perm[DROVE_ONNX_MOST_RANK];
@@ -492,9 +544,34 @@ drove_status drove__onnx_read_transpose(drove_onnx_reader *r, const drove_onnx_n
         if (perm[0] == 1) value.is_transposed = !value.is_transposed;
         return drove__onnx_alias(r, n, &value);
     }
+    /* the channels of [N][c][h][w] last, or first again: the same blob */
+    drove_onnx_value to = *x;
+    bool turns = x->rank >= 3 && x->rank <= 4 && perm[0] == 0;
+    for (unsigned i = 1; i < x->rank; i++) {
+        to.side[i] = x->side[perm[i]];
+        turns = turns && perm[i] == (x->is_last         ? i == 1 ? x->rank - 1 : i - 1
+                                     : i + 1 == x->rank ? 1
+                                                        : i + 1);
+    }
+    if (turns) {
+        to.is_last = !x->is_last;
+        return drove__onnx_alias(r, n, &to);
+    }
+    /* an image of the data whose channels are last, and that they have not as one */
+    if (x->rank == 4 && !x->is_last && perm[0] == 0 && perm[1] == 3 && perm[2] == 1 &&
+        perm[3] == 2 && drove__onnx_has_no_zeros(x)) {
+        drove_node *node;
+        DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_reshape, NULL, x, &to, &node));
+        node->opt.n_out = x->side[3];
+        node->opt.sides = (drove_image_sides){x->side[1], x->side[2], true};
+        for (unsigned i = 1; i < x->rank; i++) to.side[i] = x->side[perm[i]];
+        return drove__onnx_alias(r, n, &to);
+    }
+    if (!drove__onnx_has_no_zeros(x))
+        return drove__onnx_fail(r, n, "expected the channels of a padded image last or first");
+
     /* sides of 1 may go anywhere: the others keep their order */
     size_t side[DROVE_ONNX_MOST_RANK], last = 0, seen = 0;
-    drove_onnx_value to;
     bool keeps = perm[0] == 0;
     for (unsigned i = 0; i < x->rank; i++) {
         keeps = keeps && (seen >> perm[i] & 1) == 0 &&
@@ -502,17 +579,6 @@ drove_status drove__onnx_read_transpose(drove_onnx_reader *r, const drove_onnx_n
         if (i > 0 && x->side[perm[i]] != 1) last = perm[i];
         seen |= (size_t)1 << perm[i];
         side[i] = x->side[perm[i]];
-    }
-    /* [N][c][h][w] as [N][h][w][c]: in this order a flatten layer numbers an image */
-    if (!keeps && x->rank == 4 && perm[0] == 0 && perm[1] == 2 && perm[2] == 3 && perm[3] == 1) {
-        const size_t last_side[4] = {0, x->side[2], x->side[3], x->side[1]};
-        drove_onnx_value flat;
-        drove_node *node;
-        DROVE_TRY(drove__onnx_layer(r, n, &drove__layer_flatten, NULL, x, &flat, &node));
-        flat.rank = 2;
-        flat.side[1] = drove__onnx_each(x);
-        DROVE_TRY(drove__onnx_reshape(r, n, &flat, 4, last_side, &to));
-        return drove__onnx_alias(r, n, &to);
     }
     if (!keeps)
         return drove__onnx_fail(r, n,

@@ -1,6 +1,7 @@
 /* model/pooling.c - shape and geometry of pooling layers; the mean of each window, channel by
  * channel.  As in Caffe the mean's divisor is the area of the window clipped to the image with its
- * padding: padding counts as zeros; the part of a window beyond the padding does not count. */
+ * padding: padding counts as zeros; the part of a window beyond the padding does not count.  Where
+ * padding is uncounted (TensorFlow, ONNX), the divisor is the area inside the image. */
 #include "model/pooling.h"
 
 static size_t at_least_1(size_t n)
@@ -8,10 +9,10 @@ static size_t at_least_1(size_t n)
     return n > 0 ? n : 1;
 }
 
-/* k <= n + 2 p, p < k */
-static size_t n_windows(size_t n, size_t k, size_t s, size_t p, bool rounds_up)
+/* k <= n + p + q, p < k, q < k */
+static size_t n_windows(size_t n, size_t k, size_t s, size_t p, size_t q, bool rounds_up)
 {
-    size_t rest = n + 2 * p - k, count = rest / s + 1;
+    size_t rest = n + p + q - k, count = rest / s + 1;
     if (rounds_up && rest % s != 0 && count * s < n + p) count++;
     return count;
 }
@@ -31,27 +32,30 @@ drove_status drove__pooling_shape(drove_layer *l, const drove_shape *bottom, uns
                                .dh = at_least_1(said->dh),
                                .dw = at_least_1(said->dw)};
     const drovek_window w = l->opt.is_global ? whole : own;
+    if (l->opt.is_global) l->opt.padding = (drove_padding){0};
+    const drove_padding q = l->opt.padding;
     (void)n_bottoms, (void)n_outputs;
     if (w.dh != 1 || w.dw != 1)
         return drove__fail(DROVE_E_ARG, "expected pooling without dilation, found %zu x %zu", w.dh,
                            w.dw);
-    if (w.ph >= w.kh || w.pw >= w.kw)
+    if (w.ph >= w.kh || w.pw >= w.kw || q.below >= w.kh || q.right >= w.kw)
         return drove__fail(DROVE_E_SHAPE,
                            "expected padding smaller than the window of %zu x %zu, found %zu x %zu",
-                           w.kh, w.kw, w.ph, w.pw);
-    if (w.kh > in.h + 2 * w.ph || w.kw > in.w + 2 * w.pw)
-        return drove__fail(
-            DROVE_E_SHAPE,
-            "a window of %zu x %zu is larger than its input of %zu x %zu with padding %zu x %zu",
-            w.kh, w.kw, in.h, in.w, w.ph, w.pw);
+                           w.kh, w.kw, w.ph > q.below ? w.ph : q.below,
+                           w.pw > q.right ? w.pw : q.right);
+    if (w.kh > in.h + w.ph + q.below || w.kw > in.w + w.pw + q.right)
+        return drove__fail(DROVE_E_SHAPE,
+                           "a window of %zu x %zu is larger than its input of %zu x %zu, %zu x %zu "
+                           "with padding",
+                           w.kh, w.kw, in.h, in.w, in.h + w.ph + q.below, in.w + w.pw + q.right);
     if (w.kw > DROVEK_POOL_MOST / w.kh)
         return drove__fail(DROVE_E_SHAPE,
                            "expected a window of at most %d elements, found %zu x %zu",
                            (int)DROVEK_POOL_MOST, w.kh, w.kw);
     l->opt.window = w;
     l->in = in;
-    l->out = (drove_shape){in.c, n_windows(in.h, w.kh, w.sh, w.ph, l->opt.rounds_up),
-                           n_windows(in.w, w.kw, w.sw, w.pw, l->opt.rounds_up)};
+    l->out = (drove_shape){in.c, n_windows(in.h, w.kh, w.sh, w.ph, q.below, l->opt.rounds_up),
+                           n_windows(in.w, w.kw, w.sw, w.pw, q.right, l->opt.rounds_up)};
     l->n_in = drove__shape_floats(l->in);
     l->n_out = drove__shape_floats(l->out);
     return DROVE_OK;
@@ -60,6 +64,8 @@ drove_status drove__pooling_shape(drove_layer *l, const drove_shape *bottom, uns
 drovek_pool drove__pooling_geometry(const drove_layer *l, drovek_format format)
 {
     const drovek_window *w = &l->opt.window;
+    const drove_padding *q = &l->opt.padding;
+    const bool counts = !q->is_uncounted;
     return (drovek_pool){.c = drovek_block(format, l->in.c),
                          .h = l->in.h,
                          .w = l->in.w,
@@ -70,7 +76,11 @@ drovek_pool drove__pooling_geometry(const drove_layer *l, drovek_format format)
                          .sh = w->sh,
                          .sw = w->sw,
                          .ph = w->ph,
-                         .pw = w->pw};
+                         .pw = w->pw,
+                         .y0 = counts ? 0 : w->ph,
+                         .x0 = counts ? 0 : w->pw,
+                         .y1 = l->in.h + w->ph + (counts ? q->below : 0),
+                         .x1 = l->in.w + w->pw + (counts ? q->right : 0)};
 }
 
 /* ---- the mean ---- */

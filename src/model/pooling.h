@@ -1,10 +1,10 @@
 /* model/pooling.h - sizes and geometry of max and average pooling.
  *
- * Number of windows along one side of n positions with padding p at both ends, size k, step s:
- * (n + 2 p - k) / s, rounded down or up (`rounds_up`, Caffe), + 1.  Rounded up, the last window may
- * extend beyond the edge, but must begin in the image or in the padding before it, else it is
- * dropped (Caffe drops it only with padding; without padding the sizes differ only for steps larger
- * than windows, where Caffe would pool nothing).
+ * Number of windows along one side of n positions with padding p before and q behind them, size k,
+ * step s: (n + p + q - k) / s, rounded down or up (`rounds_up`, Caffe), + 1.  Rounded up, the last
+ * window may extend beyond the edge, but must begin in the image or in the padding before it, else
+ * it is dropped (Caffe drops it only with padding; without padding the sizes differ only for steps
+ * larger than windows, where Caffe would pool nothing).
  */
 #ifndef DROVE_MODEL_POOLING_H
 #define DROVE_MODEL_POOLING_H

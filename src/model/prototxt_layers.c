@@ -186,6 +186,7 @@ static drove_status read_convolution(drove_caffe *c, const drove_caffe_layer *l,
     if (v->kh == 0 || v->kw == 0) return drove__caffe_fail(c, l, "expected kernel_size");
     DROVE_TRY(read_sides(c, m, "stride", "stride_h", "stride_w", 1, &v->sh, &v->sw));
     DROVE_TRY(read_sides(c, m, "pad", "pad_h", "pad_w", 0, &v->ph, &v->pw));
+    node->opt.padding = (drove_padding){.below = v->ph, .right = v->pw};
     DROVE_TRY(read_sides(c, m, "dilation", NULL, NULL, 1, &v->dh, &v->dw));
     DROVE_TRY(drove__prototext_count(&c->tree, m, "group", 1, MOST_CHANNELS, &node->opt.groups));
     return skip_engine(c, m);
@@ -224,6 +225,7 @@ static drove_status read_pooling(drove_caffe *c, const drove_caffe_layer *l, dro
     if (node->opt.is_global) v->kh = v->kw = 1;
     DROVE_TRY(read_sides(c, m, "stride", "stride_h", "stride_w", 1, &v->sh, &v->sw));
     DROVE_TRY(read_sides(c, m, "pad", "pad_h", "pad_w", 0, &v->ph, &v->pw));
+    node->opt.padding = (drove_padding){.below = v->ph, .right = v->pw};
     return skip_engine(c, m);
 }
 

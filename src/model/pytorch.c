@@ -63,6 +63,39 @@ void drove__pytorch_convolution(const drove_layer *l, drove_pytorch_way way, con
     }
 }
 
+void drove__pytorch_numbers(const drove_layer *l, drove_pytorch_way way, const float *from,
+                            float *to)
+{
+    const size_t c = l->in.c, places = l->in.h * l->in.w;
+    const bool is_whole = l->n_w == c * places;
+    for (size_t i = 0; i < l->n_w; i++) { /* c alone, or places alone, are in one order */
+        const size_t theirs = is_whole ? i % c * places + i / c : i;
+        if (way == DROVE_TO_PYTORCH) to[theirs] = from[i];
+        else to[i] = from[theirs];
+    }
+}
+
+bool drove__pytorch_norms_last(const drove_layer *l)
+{
+    const drove_over *over = &l->opt.over; /* sides of 1 are what they need to be */
+    const bool has_width = over->width || l->in.w == 1, has_height = over->height || l->in.h == 1;
+    return has_width && (has_height || !over->channels || l->in.c == 1);
+}
+
+unsigned drove__pytorch_numbers_shape(const drove_layer *l, size_t sides[3])
+{
+    const drove_over *over = &l->opt.over;
+    unsigned n = 0;
+    sides[0] = l->n_w;
+    if (l->ops == &drove__layer_prelu) return l->n_w == 1 || l->n_w == l->in.c ? 1 : 0;
+    if (l->in.h * l->in.w == 1) return 1;
+    if (!drove__pytorch_norms_last(l)) return over->channels && l->n_w == l->in.c ? 1 : 0;
+    if (over->channels) sides[n++] = l->in.c;
+    if (over->height) sides[n++] = l->in.h;
+    if (over->width) sides[n++] = l->in.w;
+    return n;
+}
+
 /* ---- the scaling of the inputs, in our own order of the weights ---- */
 
 /* The input that weight i of the layer is multiplied by; of a convolution, the first of its
@@ -93,7 +126,9 @@ static const char *channels_prevent(const drove_layer *l, const float *shift, co
             return "it differs within a channel";
         shifts |= shift[i] != 0.0f;
     }
-    const bool has_padding = l->opt.window.ph > 0 || l->opt.window.pw > 0;
+    const drovek_window *w = &l->opt.window;
+    const drove_padding *q = &l->opt.padding;
+    const bool has_padding = w->ph > 0 || w->pw > 0 || q->below > 0 || q->right > 0;
     return shifts && has_padding ? "its padding would be shifted, too" : NULL;
 }
 

@@ -28,6 +28,15 @@ void drove__pytorch_dense(const drove_layer *l, drove_shape image, drove_pytorch
 void drove__pytorch_convolution(const drove_layer *l, drove_pytorch_way way, const float *from,
                                 float *to);
 
+/* The same for a layer's numbers that belong to single ones of its input, or to channels or places:
+ * prelu's slopes, weights or biases of layer normalisation, [n_w]. */
+void drove__pytorch_numbers(const drove_layer *l, drove_pytorch_way way, const float *from,
+                            float *to);
+/* Whether a layer normalises along the last sides of [c][h][w], as LayerNorm does. */
+bool drove__pytorch_norms_last(const drove_layer *l);
+/* Their shape: sides[n] of the returned n; 0: PyTorch has no such module. */
+unsigned drove__pytorch_numbers_shape(const drove_layer *l, size_t sides[3]);
+
 /* Of a layer that reads the data, and sees them as (x - shift) * factor, but whose module sees x:
  *
  *     W (f (x - s)) + b = (W f) x + (b - (W f) s)

@@ -52,6 +52,7 @@ static void add_module(drove_net *net, const inception *m, const char **bottom,
     drove_node *pool =
         drove__zoo_pool(net, &drove__layer_max_pool, part(name, m->name, "pool"), *bottom, 3, 1);
     pool->opt.window.ph = pool->opt.window.pw = 1;
+    pool->opt.padding.below = pool->opt.padding.right = 1;
     convolve(net, part(name, m->name, "pool_proj"), NULL, m->pool, 1, 1);
     drove_node *joined =
         drove__zoo_add(net, &drove__layer_concat, part(name, m->name, "output"), NULL);

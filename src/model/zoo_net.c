@@ -59,6 +59,7 @@ drove_node *drove__zoo_convolution(drove_net *net, const char *name, const char 
     drove_node *node = drove__zoo_add(net, &drove__layer_convolution, name, bottom);
     node->opt.n_out = n_out;
     node->opt.window = square(side, stride, pad);
+    node->opt.padding.below = node->opt.padding.right = pad;
     node->act = net->act;
     return node;
 }

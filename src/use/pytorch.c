@@ -145,6 +145,18 @@ static drove_status take_layer(loading *ld, const drove_model *m, const drove_la
         return take_vector(ld, l, "running_var", n, theta + l->s_offset + n);
     }
     if (!is_product && l->n_w == 0) return DROVE_OK;
+    size_t sides[3];
+    const bool has_numbers = l->ops == &drove__layer_layer_norm || l->ops == &drove__layer_prelu;
+    const unsigned rank = has_numbers ? drove__pytorch_numbers_shape(l, sides) : 0;
+    if (rank > 0) { /* layer normalisation, prelu */
+        const float *values;
+        DROVE_TRY(want(ld, l, "weight", rank, sides, &values));
+        drove__pytorch_numbers(l, DROVE_FROM_PYTORCH, values, theta + l->w_offset);
+        if (l->n_b == 0) return DROVE_OK;
+        DROVE_TRY(want(ld, l, "bias", rank, sides, &values));
+        drove__pytorch_numbers(l, DROVE_FROM_PYTORCH, values, theta + l->b_offset);
+        return DROVE_OK;
+    }
     if (!is_product)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "%s: layer %s: expected a layer that PyTorch has, found one of type %s",

@@ -35,7 +35,7 @@ drovek_conv_shape conv_shape(size_t c, size_t h, size_t w, size_t o, size_t grou
 
 const drovek_conv_shape *conv_shapes(void)
 {
-    static drovek_conv_shape shape[32];
+    static drovek_conv_shape shape[36];
     size_t n = 0;
     shape[n++] = conv_shape(1, 28, 28, 20, 1, square(5, 1, 0, 1));
     shape[n++] = conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1));
@@ -67,6 +67,18 @@ const drovek_conv_shape *conv_shapes(void)
     shape[n++] = conv_shape(4, 1, 2, 6, 1, square(1, 1, 1, 1)); /* as above, few positions */
     /* the last window ends before the image does */
     shape[n++] = conv_shape(16, 8, 8, 16, 1, square(3, 2, 0, 1));
+    /* zeros at one end of a side alone, or more there than at the other: the sizes of the output
+     * say how many stand below and to the right */
+    shape[n] = conv_shape(8, 8, 6, 16, 1, square(3, 2, 0, 1)); /* TensorFlow's "same" */
+    shape[n++].oh++, shape[n - 1].ow++;
+    shape[n] = conv_shape(16, 7, 7, 16, 1, square(2, 1, 0, 1));
+    shape[n++].oh++, shape[n - 1].ow++;
+    shape[n] = conv_shape(16, 7, 9, 8, 1, square(4, 1, 2, 1));
+    shape[n++].oh--, shape[n - 1].ow--;
+    shape[n] = conv_shape(3, 9, 9, 32, 1, (drovek_window){1, 5, 1, 1, 0, 4, 1, 1}); /* causal */
+    shape[n++].ow -= 4;
+    shape[n] = conv_shape(12, 1, 40, 16, 1, (drovek_window){1, 5, 1, 1, 0, 2, 1, 1}); /* 1-d */
+    n++;
     shape[n] = (drovek_conv_shape){0};
     return shape;
 }

@@ -36,7 +36,9 @@ TEST(test_pooling_by_hand)
                            .sh = 2,
                            .sw = 2,
                            .ph = 0,
-                           .pw = 0}; /* rounded up: hangs over */
+                           .pw = 0, /* rounded up: hangs over */
+                           .y1 = 3,
+                           .x1 = 3};
     float y[4], dx[9];
     uint8_t which[4];
     drovek_ref.max_pool_f32(&p, image, y, which, 1);
@@ -69,11 +71,43 @@ TEST(test_average_counts_padding)
                            .sh = 2,
                            .sw = 2,
                            .ph = 1,
-                           .pw = 1};
+                           .pw = 1,
+                           .y1 = 4,
+                           .x1 = 4};
     float y[4];
     drovek_ref.average_pool_f32(&p, image, y, 1);
     const float want[4] = {10 * (1.0f / 9), 6 * (1.0f / 6), 7 * (1.0f / 6), 4 * (1.0f / 4)};
     assert_memory_equal(y, want, sizeof y);
+}
+
+/* One row above, two columns to the right: counted, or not. */
+TEST(test_average_of_uneven_padding)
+{
+    const float image[4] = {1, 2, 3, 4}, d[4] = {6, 12, 18, 24};
+    drovek_pool p = {.c = 1,
+                     .h = 2,
+                     .w = 2,
+                     .oh = 2,
+                     .ow = 2,
+                     .kh = 2,
+                     .kw = 3,
+                     .sh = 1,
+                     .sw = 1,
+                     .ph = 1,
+                     .pw = 0,
+                     .y1 = 3,
+                     .x1 = 4};
+    float y[4], dx[4];
+    drovek_ref.average_pool_f32(&p, image, y, 1);
+    const float counted[4] = {3 * (1.0f / 6), 2 * (1.0f / 6), 10 * (1.0f / 6), 6 * (1.0f / 6)};
+    assert_memory_equal(y, counted, sizeof y);
+    p.y0 = 1, p.x1 = 2;
+    drovek_ref.average_pool_f32(&p, image, y, 1);
+    const float inside[4] = {1.5f, 2, 2.5f, 3};
+    assert_memory_equal(y, inside, sizeof y);
+    drovek_ref.average_pool_back_f32(&p, d, dx, 1, false);
+    const float share[4] = {7.5f, 31.5f, 4.5f, 16.5f};
+    assert_memory_equal(dx, share, sizeof dx);
 }
 
 /* 40 channels of the same, so that every tier has full registers and a rest. */
@@ -107,14 +141,17 @@ TEST(test_max_of_nan)
     for_each_tier(check_nan);
 }
 
+/* q: padding below and to the right. */
 typedef struct pool_case {
-    size_t h, w, oh, ow, k, s, p;
+    size_t h, w, oh, ow, k, s, p, q;
 } pool_case;
 static const pool_case pools[] = {
-    {4, 4, 2, 2, 2, 2, 0}, {7, 5, 3, 2, 3, 2, 0},    {7, 6, 4, 3, 3, 2, 1},
-    {5, 5, 5, 5, 3, 1, 1}, {6, 6, 3, 3, 3, 2, 0},    {7, 7, 1, 1, 7, 1, 0},
-    {1, 1, 1, 1, 1, 1, 0}, {5, 4, 2, 2, 2, 3, 1},    {9, 8, 2, 2, 5, 3, 0},
-    {3, 3, 1, 1, 3, 1, 0}, {17, 17, 1, 1, 17, 1, 0}, {18, 17, 2, 1, 17, 1, 0},
+    {4, 4, 2, 2, 2, 2, 0, 0}, {7, 5, 3, 2, 3, 2, 0, 0},    {7, 6, 4, 3, 3, 2, 1, 1},
+    {5, 5, 5, 5, 3, 1, 1, 1}, {6, 6, 3, 3, 3, 2, 0, 0},    {7, 7, 1, 1, 7, 1, 0, 0},
+    {1, 1, 1, 1, 1, 1, 0, 0}, {5, 4, 2, 2, 2, 3, 1, 1},    {9, 8, 2, 2, 5, 3, 0, 0},
+    {3, 3, 1, 1, 3, 1, 0, 0}, {17, 17, 1, 1, 17, 1, 0, 0}, {18, 17, 2, 1, 17, 1, 0, 0},
+    {8, 6, 4, 3, 3, 2, 0, 1}, {5, 6, 5, 6, 2, 1, 1, 0},    {7, 7, 4, 4, 2, 2, 0, 1},
+    {7, 5, 4, 3, 3, 2, 2, 0}, {6, 6, 6, 6, 4, 1, 1, 2},
 };
 static const size_t channels[] = {1, 3, 4, 5, 8, 10, 16, 17, 20, 31, 32, 50, 64, 96, MAX_C};
 
@@ -169,23 +206,31 @@ static void check_pools(const drovek_table *t)
     for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++) {
         for (size_t c = 0; c < sizeof channels / sizeof channels[0]; c++) {
             const pool_case *q = &pools[i];
-            const drovek_pool p = {.c = channels[c],
-                                   .h = q->h,
-                                   .w = q->w,
-                                   .oh = q->oh,
-                                   .ow = q->ow,
-                                   .kh = q->k,
-                                   .kw = q->k,
-                                   .sh = q->s,
-                                   .sw = q->s,
-                                   .ph = q->p,
-                                   .pw = q->p};
+            drovek_pool p = {.c = channels[c],
+                             .h = q->h,
+                             .w = q->w,
+                             .oh = q->oh,
+                             .ow = q->ow,
+                             .kh = q->k,
+                             .kw = q->k,
+                             .sh = q->s,
+                             .sw = q->s,
+                             .ph = q->p,
+                             .pw = q->p,
+                             .y1 = q->h + q->p + q->q,
+                             .x1 = q->w + q->p + q->q};
             for (place where = 0; where < N_PLACES; where++) {
                 size_t n = p.h * p.w * p.c * 2 <= MAX_N ? 2 : 1;
                 check_max(t, &p, n, where);
                 check_average(t, &p, n, where);
                 guarded_free_all();
             }
+            if (q->p + q->q == 0) continue;
+            p.y0 = p.x0 = q->p; /* padding does not count */
+            p.y1 = q->h + q->p;
+            p.x1 = q->w + q->p;
+            check_average(t, &p, p.h * p.w * p.c * 2 <= MAX_N ? 2 : 1, PLACE_END);
+            guarded_free_all();
         }
     }
 }

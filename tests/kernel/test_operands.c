@@ -350,8 +350,8 @@ static void run_adam_f32(const drovek_table *t, size_t n)
 static drovek_pool pool(size_t c, size_t k, size_t step, size_t pad)
 {
     enum { SIDE = 5 };
-    const size_t out = (SIDE + 2 * pad - k) / step + 1;
-    return (drovek_pool){c, SIDE, SIDE, out, out, k, k, step, step, pad, pad};
+    const size_t all = SIDE + 2 * pad, out = (all - k) / step + 1;
+    return (drovek_pool){c, SIDE, SIDE, out, out, k, k, step, step, pad, pad, 0, 0, all, all};
 }
 
 static const struct {

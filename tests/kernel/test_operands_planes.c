@@ -92,8 +92,8 @@ static void run_turn(const drovek_table *t, size_t n)
         planes_ops->turn(operand(NULL, c * n, 1), operand(NULL, c * n, 1), c, n);
 }
 
-static const drovek_pool pools[] = {{1, 4, 6, 2, 3, 2, 2, 2, 2, 0, 0},
-                                    {1, 5, 5, 2, 2, 3, 3, 2, 2, 0, 0}};
+static const drovek_pool pools[] = {{1, 4, 6, 2, 3, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0},
+                                    {1, 5, 5, 2, 2, 3, 3, 2, 2, 0, 0, 0, 0, 0, 0}};
 
 static void run_max_pool(const drovek_table *t, size_t n)
 {

@@ -376,12 +376,14 @@ TEST(test_turn)
 
 /* ---- pooling ---- */
 
-static const drovek_pool pools[] = {
-    {20, 24, 24, 12, 12, 2, 2, 2, 2, 0, 0}, {50, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0},
-    {130, 7, 5, 3, 2, 2, 2, 2, 2, 0, 0},    {64, 7, 7, 4, 4, 2, 2, 2, 2, 1, 1},
-    {1, 9, 10, 3, 3, 3, 2, 3, 4, 0, 0},     {65, 6, 6, 6, 6, 1, 1, 1, 1, 0, 0},
-    {3, 32, 16, 2, 1, 16, 16, 16, 16, 0, 0}};
-static const drovek_pool overlapping = {20, 9, 9, 4, 4, 3, 3, 2, 2, 0, 0};
+static const drovek_pool pools[] = {{20, 24, 24, 12, 12, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0},
+                                    {50, 8, 8, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0},
+                                    {130, 7, 5, 3, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0},
+                                    {64, 7, 7, 4, 4, 2, 2, 2, 2, 1, 1, 0, 0, 0, 0},
+                                    {1, 9, 10, 3, 3, 3, 2, 3, 4, 0, 0, 0, 0, 0, 0},
+                                    {65, 6, 6, 6, 6, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0},
+                                    {3, 32, 16, 2, 1, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0}};
+static const drovek_pool overlapping = {20, 9, 9, 4, 4, 3, 3, 2, 2, 0, 0, 0, 0, 0, 0};
 
 /* Maxima and their places are those of the integers as floats. */
 static void check_pool(const char *isa, const drovek_planes_ops *ops, const drovek_pool *p,

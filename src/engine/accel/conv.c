@@ -41,7 +41,8 @@ static conv sizes_of(const drove_layer *y, size_t rows)
     v.places = y->out.h * y->out.w;
     v.k = y->fan_in;
     v.o = y->out.c / v.groups;
-    v.is_plain = v.k == y->in.c / v.groups && w->sh <= 1 && w->sw <= 1 && w->ph + w->pw == 0;
+    v.is_plain = v.k == y->in.c / v.groups && w->sh <= 1 && w->sw <= 1 && y->out.h == y->in.h &&
+                 y->out.w == y->in.w;
     size_t fit = COLUMN_FLOATS / (v.places * v.k * v.groups);
     v.chunk = v.is_plain ? rows : least(rows, fit > 0 ? fit : 1);
     size_t parts = PART_FLOATS / (v.k * v.o);

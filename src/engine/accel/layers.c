@@ -127,7 +127,7 @@ static drove_status drop(drove_engine *e, size_t l, drove_accel_view from, drove
     job.k.seed[1] = (unsigned)(seed >> 32);
     job.k.seed[2] = (unsigned)batch;
     job.k.seed[3] = (unsigned)(batch >> 32);
-    job.k.layer = (unsigned)l;
+    job.k.seed[4] = (unsigned)l;
     job.k.o = (unsigned)(y->opt.ratio * 16777216.0f);
     job.k.scale = 1.0f / (1.0f - y->opt.ratio);
     job.k.adds = adds;
@@ -333,11 +333,16 @@ static const drove_accel_layer kinds[] = {
     {&drove__layer_batch_norm, false, drove__accel_batch_norm_forward,
      drove__accel_batch_norm_weights, drove__accel_batch_norm_data, drove__accel_batch_norm_kept,
      drove__accel_batch_norm_scratch},
+    {&drove__layer_layer_norm, false, drove__accel_layer_norm_forward,
+     drove__accel_layer_norm_weights, drove__accel_layer_norm_data, drove__accel_layer_norm_kept,
+     drove__accel_layer_norm_scratch},
     {&drove__layer_concat, false, concat_forward, NULL, concat_data, NULL, NULL},
     {&drove__layer_sum, false, sum_forward, NULL, sum_data, NULL, NULL},
     {&drove__layer_product, false, product_forward, NULL, product_data, NULL, NULL},
     {&drove__layer_flatten, false, flatten_forward, NULL, flatten_data, NULL, NULL},
     {&drove__layer_activation, true, activation_forward, NULL, activation_data, NULL, NULL},
+    {&drove__layer_prelu, false, drove__accel_prelu_forward, drove__accel_prelu_weights,
+     drove__accel_prelu_data, NULL, drove__accel_prelu_scratch},
     {&drove__layer_softmax, false, softmax_forward, NULL, softmax_data, NULL, NULL},
 };
 

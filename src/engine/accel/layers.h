@@ -42,4 +42,15 @@ drove_status drove__accel_batch_norm_data(drove_engine *e, size_t layer, unsigne
 size_t       drove__accel_batch_norm_kept(const drove_layer *y, size_t rows);
 size_t       drove__accel_batch_norm_scratch(const drove_layer *y, size_t rows);
 
+/* layer_norm.c */
+drove_status drove__accel_layer_norm_forward(drove_engine *e, size_t layer);
+drove_status drove__accel_layer_norm_weights(drove_engine *e, size_t layer);
+drove_status drove__accel_layer_norm_data(drove_engine *e, size_t layer, unsigned i);
+size_t       drove__accel_layer_norm_kept(const drove_layer *y, size_t rows);
+size_t       drove__accel_layer_norm_scratch(const drove_layer *y, size_t rows);
+drove_status drove__accel_prelu_forward(drove_engine *e, size_t layer);
+drove_status drove__accel_prelu_weights(drove_engine *e, size_t layer);
+drove_status drove__accel_prelu_data(drove_engine *e, size_t layer, unsigned i);
+size_t       drove__accel_prelu_scratch(const drove_layer *y, size_t rows);
+
 #endif

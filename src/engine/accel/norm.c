@@ -2,12 +2,9 @@
  * layers.h.
  *
  * Batch normalisation keeps [4][c]: means and variances of the batch, derivatives of gamma and beta
- * (the gradient's own memory may be given the sum over devices before they are used).  Sums over
- * places are made of blocks of BLOCK_ROWS or more, in an order that depends on the shape alone.
+ * (the gradient's own memory may be given the sum over devices before they are used).
  */
 #include "engine/accel/layers.h"
-
-enum { BLOCK_ROWS = 64, MOST_BLOCKS = 256 };
 
 static size_t places_of(const drove_engine *e, const drove_layer *y)
 {
@@ -52,12 +49,6 @@ drove_status drove__accel_lrn_data(drove_engine *e, size_t layer, unsigned i)
 
 /* ---- batch normalisation ---- */
 
-static size_t block_rows(size_t places)
-{
-    size_t each = (places + MOST_BLOCKS - 1) / MOST_BLOCKS;
-    return each < BLOCK_ROWS ? BLOCK_ROWS : each;
-}
-
 size_t drove__accel_batch_norm_kept(const drove_layer *y, size_t rows)
 {
     (void)rows;
@@ -66,8 +57,7 @@ size_t drove__accel_batch_norm_kept(const drove_layer *y, size_t rows)
 
 size_t drove__accel_batch_norm_scratch(const drove_layer *y, size_t rows)
 {
-    size_t places = rows * y->in.h * y->in.w, each = block_rows(places);
-    return (places + each - 1) / each * y->in.c;
+    return drove__accel_sum_floats(rows * y->in.h * y->in.w, y->in.c);
 }
 
 static drove_numbers norm_numbers(const drove_engine *e, const drove_layer *y)
@@ -75,19 +65,6 @@ static drove_numbers norm_numbers(const drove_engine *e, const drove_layer *y)
     drove_numbers k = {.rows = (unsigned)places_of(e, y), .cols = (unsigned)y->in.c};
     k.epsilon = y->opt.epsilon;
     return k;
-}
-
-/* to[c] = scale * sums over all places by the job, which writes sums of blocks to its place b. */
-static drove_status reduce(drove_engine *e, drove_accel_job *job, float scale, drove_accel_view to)
-{
-    drove_accel_view blocks = drove__accel_view(e->pass.scratch, 0);
-    job->at[1] = blocks;
-    job->k.rows_each = (unsigned)block_rows(job->k.rows);
-    DROVE_TRY(drove__accel_job(e, job));
-    drove_accel_job fold = {DROVE_JOB_fold, {blocks, to}, drove__accel_vector(job->k.cols)};
-    fold.k.o = (job->k.rows + job->k.rows_each - 1) / job->k.rows_each;
-    fold.k.scale = scale;
-    return drove__accel_job(e, &fold);
 }
 
 /* [2][c]: of the batch, or of the population. */
@@ -106,9 +83,9 @@ drove_status drove__accel_batch_norm_forward(drove_engine *e, size_t layer)
         drove_accel_view variance = drove__accel_view(e->pass.kept[layer], y->in.c);
         float part = 1.0f / (float)places_of(e, y);
         drove_accel_job sum = {DROVE_JOB_sum_values, {x}, norm_numbers(e, y)};
-        DROVE_TRY(reduce(e, &sum, part, mean));
+        DROVE_TRY(drove__accel_sum(e, &sum, part, mean));
         drove_accel_job squares = {DROVE_JOB_sum_squares, {x, {NULL, 0}, mean}, norm_numbers(e, y)};
-        DROVE_TRY(reduce(e, &squares, part, variance));
+        DROVE_TRY(drove__accel_sum(e, &squares, part, variance));
     }
     const drove_accel_job job = {DROVE_JOB_batch_norm,
                                  {drove__accel_x(e, layer, 0), drove__accel_y(e, layer),
@@ -138,11 +115,11 @@ drove_status drove__accel_batch_norm_weights(drove_engine *e, size_t layer)
     variance.offset += y->in.c;
     dbeta.offset += y->in.c;
     drove_accel_job sum = {DROVE_JOB_sum_values, {dy}, norm_numbers(e, y)};
-    DROVE_TRY(reduce(e, &sum, 1.0f, dbeta));
+    DROVE_TRY(drove__accel_sum(e, &sum, 1.0f, dbeta));
     drove_accel_job products = {DROVE_JOB_sum_products,
                                 {x, {NULL, 0}, mean, dy, variance},
                                 norm_numbers(e, y)};
-    DROVE_TRY(reduce(e, &products, 1.0f, dgamma));
+    DROVE_TRY(drove__accel_sum(e, &products, 1.0f, dgamma));
     DROVE_TRY(copy(e, dbeta, drove__params_b(e, e->params.grad, layer), y->n_b));
     return copy(e, dgamma, drove__params_w(e, e->params.grad, layer), y->n_w);
 }

@@ -24,6 +24,7 @@ static unsigned at_least_1(size_t n)
 drove_numbers drove__accel_numbers(const drove_layer *y)
 {
     const drovek_window *w = &y->opt.window;
+    const drove_padding *q = &y->opt.padding;
     drove_numbers k = {.c = (unsigned)y->in.c,
                        .h = (unsigned)y->in.h,
                        .w = (unsigned)y->in.w,
@@ -36,6 +37,10 @@ drove_numbers drove__accel_numbers(const drove_layer *y)
                        .sw = at_least_1(w->sw),
                        .ph = (unsigned)w->ph,
                        .pw = (unsigned)w->pw,
+                       .counted = {(unsigned)(q->is_uncounted ? w->ph : 0),
+                                   (unsigned)(y->in.h + w->ph + (q->is_uncounted ? 0 : q->below)),
+                                   (unsigned)(q->is_uncounted ? w->pw : 0),
+                                   (unsigned)(y->in.w + w->pw + (q->is_uncounted ? 0 : q->right))},
                        .dh = at_least_1(w->dh),
                        .dw = at_least_1(w->dw),
                        .groups = at_least_1(y->opt.groups)};
@@ -58,6 +63,49 @@ drove_status drove__accel_derive(drove_engine *e, drove_accel_view dy, drove_acc
     job.k.adds = adds;
     return drove__accel_job(e, &job);
 }
+
+/* ---- sums over rows ---- */
+
+static size_t block_rows(size_t rows)
+{
+    enum { BLOCK_ROWS = 64, MOST_BLOCKS = 256 };
+    const size_t each = (rows + MOST_BLOCKS - 1) / MOST_BLOCKS;
+    return each < BLOCK_ROWS ? BLOCK_ROWS : each;
+}
+
+size_t drove__accel_sum_floats(size_t rows, size_t cols)
+{
+    const size_t each = block_rows(rows);
+    return (rows + each - 1) / each * cols;
+}
+
+/* to[n] = scale * the sum of sums[.][n] */
+static drove_status sum_blocks(drove_engine *e, drove_accel_job *job, float scale, size_t n,
+                               drove_accel_view to)
+{
+    const drove_accel_view blocks = drove__accel_view(e->pass.scratch, 0);
+    job->at[1] = blocks;
+    job->k.rows_each = (unsigned)block_rows(job->k.rows);
+    DROVE_TRY(drove__accel_job(e, job));
+    drove_accel_job fold = {DROVE_JOB_fold, {blocks, to}, drove__accel_vector(n)};
+    fold.k.o = (unsigned)(drove__accel_sum_floats(job->k.rows, job->k.cols) / n);
+    fold.k.scale = scale;
+    return drove__accel_job(e, &fold);
+}
+
+drove_status drove__accel_sum(drove_engine *e, drove_accel_job *job, float scale,
+                              drove_accel_view to)
+{
+    return sum_blocks(e, job, scale, job->k.cols, to);
+}
+
+drove_status drove__accel_sum_all(drove_engine *e, drove_accel_job *job, float scale,
+                                  drove_accel_view to)
+{
+    return sum_blocks(e, job, scale, 1, to);
+}
+
+/* ---- bias and activation ---- */
 
 drove_status drove__accel_finish_forward(drove_engine *e, size_t layer, size_t n_rows, size_t n)
 {

@@ -45,6 +45,15 @@ drove_status drove__accel_activate(drove_engine *e, drove_accel_view from, drove
 drove_status drove__accel_derive(drove_engine *e, drove_accel_view dy, drove_accel_view y,
                                  drove_accel_view dx, size_t n, drovek_act act, bool adds);
 
+/* to[c] = scale * sums over all rows by the job of c columns, which writes those of blocks of rows
+ * to its place b, in an order that depends on the shape alone; scratch: drove__accel_sum_floats.
+ * _all: to[1], over the columns, too. */
+drove_status drove__accel_sum(drove_engine *e, drove_accel_job *job, float scale,
+                              drove_accel_view to);
+drove_status drove__accel_sum_all(drove_engine *e, drove_accel_job *job, float scale,
+                                  drove_accel_view to);
+size_t       drove__accel_sum_floats(size_t rows, size_t cols);
+
 /* Of a layer with weights, its outputs rows of n: bias and activation; and in backward the
  * derivative before the activation, and the bias's gradient. */
 drove_status drove__accel_finish_forward(drove_engine *e, size_t layer, size_t n_rows, size_t n);

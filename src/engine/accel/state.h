@@ -10,7 +10,7 @@
  *   pass.c        forward, loss and backward, put on the queue
  *   size.c        how much memory a batch and a model take
  *   plan.c        what a pass needs beside parameters and examples
- *   layers.h      the kinds of layers: layers.c, conv.c, norm.c
+ *   layers.h      the kinds of layers: layers.c, conv.c, norm.c, layer_norm.c
  *   operations.h  what layers are made of
  *   params.c      parameters to the device, gradients from it
  *   resident.c    parameters that stay on the device, and their update

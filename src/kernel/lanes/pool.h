@@ -124,8 +124,8 @@ INLINE void pool_window_of(pool_kind kind, const pool_window *t, const float *x,
 
 INLINE float pool_factor(const drovek_pool *p, size_t oy, size_t ox)
 {
-    size_t rows = drovek_pool_length(oy, p->kh, p->sh, p->ph, p->h);
-    size_t cols = drovek_pool_length(ox, p->kw, p->sw, p->pw, p->w);
+    size_t rows = drovek_pool_length(oy, p->kh, p->sh, p->y0, p->y1);
+    size_t cols = drovek_pool_length(ox, p->kw, p->sw, p->x0, p->x1);
     return 1.0f / (float)(rows * cols);
 }
 

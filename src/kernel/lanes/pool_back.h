@@ -32,16 +32,16 @@ INLINE void pool_advance(pool_range *r, size_t at, size_t k, size_t step, size_t
     while (r->last < n && r->last * step <= at + pad) r->last++;
 }
 
-INLINE bool pool_is_whole(size_t o, size_t k, size_t step, size_t pad, size_t side)
+INLINE bool pool_is_whole(size_t o, size_t k, size_t step, size_t first, size_t last)
 {
-    return o * step + k <= side + 2 * pad;
+    return o * step >= first && o * step + k <= last;
 }
 
 INLINE vec share_factor(const pool_row *t, size_t oy, size_t ox)
 {
     const drovek_pool *p = t->p;
-    bool               is_whole = pool_is_whole(oy, p->kh, p->sh, p->ph, p->h) &&
-                    pool_is_whole(ox, p->kw, p->sw, p->pw, p->w);
+    bool               is_whole = pool_is_whole(oy, p->kh, p->sh, p->y0, p->y1) &&
+                    pool_is_whole(ox, p->kw, p->sw, p->x0, p->x1);
     return vec_set(is_whole ? t->factor : pool_factor(p, oy, ox));
 }
 

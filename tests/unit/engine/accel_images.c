@@ -26,6 +26,7 @@ static drove_node *add(drove_graph *g, const drove_layer_ops *ops, const char *n
 static drove_node *window(drove_node *n, size_t side, size_t step, size_t margin)
 {
     n->opt.window = (drovek_window){side, side, step, step, margin, margin, 1, 1};
+    n->opt.padding = (drove_padding){.below = margin, .right = margin};
     return n;
 }
 
@@ -60,6 +61,7 @@ static void build_strides(drove_graph *g)
     n = convolution(g, "conv3", NULL, 4, 2, 1, 0);
     n->opt.window.kw = 3;
     n->opt.window.sw = 2;
+    n->opt.padding = (drove_padding){.below = 1, .right = 2}; /* none above and to the left */
     n->opt.no_bias = true;
     n->act = DROVEK_SIGMOID;
     end(g);
@@ -193,6 +195,15 @@ static void build_inception(drove_graph *g)
     head(g, "end", 1.0f);
 }
 
+static drove_node *layer_norm(drove_graph *g, const char *name, bool channels, bool height,
+                              bool width)
+{
+    drove_node *n = add(g, &drove__layer_layer_norm, name, NULL);
+    n->opt.epsilon = 1e-3f;
+    n->opt.over = (drove_over){channels, height, width};
+    return n;
+}
+
 /* Every kind of layer reads one blob, and all but the last add to its derivative. */
 static void build_readers(drove_graph *g)
 {
@@ -205,16 +216,19 @@ static void build_readers(drove_graph *g)
     n->opt.lrn.kappa = 1.0f;
     add(g, &drove__layer_activation, "tanh", "one")->act = DROVEK_TANH;
     add(g, &drove__layer_batch_norm, "norm", "one")->opt.epsilon = 1e-3f;
+    layer_norm(g, "layer", true, true, true);
+    strcpy(g->node[g->n_nodes - 1].bottom[0], "one");
+    add(g, &drove__layer_prelu, "prelu", "one");
     add(g, &drove__layer_dropout, "some", "one")->opt.ratio = 0.3f;
     add(g, &drove__layer_softmax, "softmax", "one");
     convolution(g, "three", "one", 4, 3, 1, 1);
     join(add(g, &drove__layer_sum, "sum", "one"), "max", "three");
     join(add(g, &drove__layer_concat, "first", "sum"), "mean", "lrn");
     join(add(g, &drove__layer_concat, "second", "tanh"), "norm", "some");
-    join(add(g, &drove__layer_concat, "third", "softmax"), "one", NULL);
+    join(add(g, &drove__layer_concat, "third", "softmax"), "one", "layer");
     join(add(g, &drove__layer_concat, "all", "first"), "second", "third");
     convolution(g, "last", "one", 4, 1, 1, 0);
-    join(add(g, &drove__layer_concat, "both", "all"), "last", NULL);
+    join(add(g, &drove__layer_concat, "both", "all"), "last", "prelu");
     end(g);
 }
 
@@ -248,6 +262,53 @@ static void build_products(drove_graph *g)
     end(g);
 }
 
+/* Zeros at one end of a side, or more than at the other; averages that do not count them. */
+static void build_uneven(drove_graph *g)
+{
+    drove_node *n = convolution(g, "conv1", NULL, 6, 3, 2, 0);
+    n->opt.padding = (drove_padding){.below = 1, .right = 1};
+    n = convolution(g, "conv2", NULL, 5, 2, 1, 1);
+    n->opt.padding = (drove_padding){.below = 0, .right = 2};
+    n = window(add(g, &drove__layer_average_pool, "uncounted", NULL), 3, 1, 1);
+    n->opt.padding = (drove_padding){.below = 2, .right = 1, .is_uncounted = true};
+    convolution(g, "conv3", NULL, 7, 1, 1, 0);
+    n = window(add(g, &drove__layer_average_pool, "counted", NULL), 3, 2, 0);
+    n->opt.padding = (drove_padding){.below = 1, .right = 2};
+    convolution(g, "conv4", NULL, 7, 1, 1, 0);
+    n = window(add(g, &drove__layer_max_pool, "max", NULL), 3, 2, 0);
+    n->opt.padding = (drove_padding){.below = 2, .right = 1};
+    end(g);
+}
+
+static void build_layer_norm(drove_graph *g)
+{
+    convolution(g, "conv1", NULL, 6, 3, 1, 1)->act = DROVEK_LINEAR;
+    layer_norm(g, "all", true, true, true)->act = DROVEK_RELU;
+    convolution(g, "conv2", NULL, 9, 3, 1, 1)->act = DROVEK_LINEAR;
+    layer_norm(g, "places", true, false, false);
+    convolution(g, "conv3", NULL, 5, 3, 1, 1);
+    layer_norm(g, "channels", false, true, true);
+    convolution(g, "conv4", NULL, 6, 3, 1, 1);
+    layer_norm(g, "rows", false, false, true);
+    convolution(g, "conv5", NULL, 4, 3, 1, 1);
+    layer_norm(g, "columns", true, true, false);
+    drove_node *n = add(g, &drove__layer_dense, "fc", NULL);
+    n->opt.n_out = 300;
+    layer_norm(g, "vector", true, true, true);
+    end(g);
+}
+
+static void build_prelu(drove_graph *g)
+{
+    convolution(g, "conv1", NULL, 6, 3, 1, 1)->act = DROVEK_LINEAR;
+    add(g, &drove__layer_prelu, "channels", NULL);
+    convolution(g, "conv2", NULL, 5, 3, 1, 1)->act = DROVEK_LINEAR;
+    add(g, &drove__layer_prelu, "one", NULL)->opt.n_out = 1;
+    convolution(g, "conv3", NULL, 4, 1, 1, 0)->act = DROVEK_LINEAR;
+    add(g, &drove__layer_prelu, "each", NULL)->opt.n_out = 4 * 6 * 7;
+    end(g);
+}
+
 const images_case images_cases[] = {
     {"lenet", "lenet", NULL, 1, 17, 19, false},
     {"strides", NULL, build_strides, 4, 13, 12, false},
@@ -258,6 +319,9 @@ const images_case images_cases[] = {
     {"lrn", NULL, build_lrn, 2, 6, 7, false},
     {"dropout", NULL, build_dropout, 3, 6, 7, false},
     {"batch norm", NULL, build_batch_norm, 3, 6, 7, false},
+    {"layer norm", NULL, build_layer_norm, 3, 6, 7, false},
+    {"prelu", NULL, build_prelu, 3, 6, 7, false},
+    {"uneven", NULL, build_uneven, 3, 13, 12, false},
     {"residual", NULL, build_residual, 3, 6, 7, false},
     {"softmax", NULL, build_softmax, 3, 6, 7, false},
     {"inception", NULL, build_inception, 4, 9, 9, false},

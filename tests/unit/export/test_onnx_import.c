@@ -168,9 +168,9 @@ static const char *unknown_operator(drove_onnx *g)
     return drove__onnx_node(g, "ConvTranspose", "x", constant(g, numbers(36), 2, 2, 3, 3), NULL);
 }
 
-static const char *uneven_pads(drove_onnx *g)
+static const char *cut_pads(drove_onnx *g)
 {
-    static const int64_t pads[] = {0, 1, 0, 0};
+    static const int64_t pads[] = {0, -1, 0, 0};
     const char *y = drove__onnx_node(g, "Conv", "x", constant(g, numbers(36), 2, 2, 3, 3), NULL);
     drove__onnx_set_ints(g, "pads", pads, 4);
     return y;
@@ -198,12 +198,12 @@ static const char *scaled_product(drove_onnx *g)
     return y;
 }
 
-static const char *uncounted_padding(drove_onnx *g)
+static const char *dilated_mean(drove_onnx *g)
 {
-    static const int64_t two[] = {2, 2}, pads[] = {1, 1, 1, 1};
+    static const int64_t two[] = {2, 2};
     const char *y = drove__onnx_node(g, "AveragePool", "x", NULL, NULL);
     drove__onnx_set_ints(g, "kernel_shape", two, 2);
-    drove__onnx_set_ints(g, "pads", pads, 4);
+    drove__onnx_set_ints(g, "dilations", two, 2);
     return y;
 }
 
@@ -235,12 +235,12 @@ TEST(what_is_not_there_is_named)
         const char *words;
     } cases[] = {
         {unknown_operator, "ConvTranspose\" (ConvTranspose): drove has no layer"},
-        {uneven_pads, "(Conv): pads: expected the same at both ends"},
+        {cut_pads, "(Conv): pads: expected 0 to 65536, found -1"},
         {missing_input, "(Relu): input \"nothing\": no node before it"},
         {free_constant, "(Add): expected constants that fit [N, 2, 5, 5], found [2]"},
         {product_of_parts, "(MatMul): expected a constant matrix"},
         {scaled_product, "(Gemm): expected alpha and beta of 1, found 2 and 1"},
-        {uncounted_padding, "(AveragePool): count_include_pad: expected 1"},
+        {dilated_mean, "(AveragePool): dilations: expected pooling without"},
         {norm_without_size, "(LRN): expected an odd size"},
         {norm_of_even_size, "(LRN): expected an odd size"},
         {huge_constant, "expected as many numbers as its sides say"},

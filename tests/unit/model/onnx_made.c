@@ -2,8 +2,10 @@
 #include "unit/model/onnx_made.h"
 #include "support/test.h"
 
+#include "base/mem.h"
 #include "base/options.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +87,35 @@ void onnx_data(size_t channels, size_t height, size_t width, size_t n_classes, c
     if (height * width > 1) made_io.image = (drove_shape){channels, height, width};
     loss = with;
     io = &made_io;
+}
+
+void onnx_sides(size_t n, ...)
+{
+    enum { MOST_SIDES = 6 };
+    static Drove__Onnx__ValueType type;
+    static Drove__Onnx__TensorType tensor_type;
+    static Drove__Onnx__Shape shape;
+    static Drove__Onnx__Dimension side[MOST_SIDES], *sides[MOST_SIDES];
+    va_list args;
+    assert_true(n <= MOST_SIDES);
+    drove__onnx__value_type__init(&type);
+    drove__onnx__tensor_type__init(&tensor_type);
+    drove__onnx__shape__init(&shape);
+    va_start(args, n);
+    for (size_t i = 0; i < n; i++) {
+        sides[i] = &side[i];
+        drove__onnx__dimension__init(&side[i]);
+        side[i].value = va_arg(args, int);
+        if (side[i].value > 0) side[i].size_case = DROVE__ONNX__DIMENSION__SIZE_VALUE;
+    }
+    va_end(args);
+    shape.dim = sides;
+    shape.n_dim = n;
+    tensor_type.has_elem_type = true;
+    tensor_type.elem_type = FLOAT;
+    tensor_type.shape = &shape;
+    type.tensor_type = &tensor_type;
+    input.type = &type;
 }
 
 void onnx_node(const char *op, const char *in, const char *out)
@@ -236,4 +267,35 @@ void onnx_refused(const char *words)
     if (strncmp(drove_error_text(), "net.onnx: ", 10) != 0 ||
         strstr(drove_error_text(), words) == NULL)
         fail_msg("expected \"%s\", found \"%s\"", words, drove_error_text());
+}
+
+void onnx_computes(size_t c, size_t h, size_t w, const float *x, size_t n_out,
+                   const float *expected)
+{
+    drove_graph g;
+    drove_model *m;
+    drovek_table kernels;
+    drove_pass pass;
+    drove_model_io own = {.n_features = c * h * w, .n_values = n_out};
+    if (h * w > 1) own.image = (drove_shape){c, h, w};
+    onnx_data(c, h, w, 0, "squared");
+    if (onnx_read(&g) != DROVE_OK) fail_msg("%s", drove_error_text());
+    if (drove__model_create_graph(&g, "net.onnx", "squared", &own, &m) != DROVE_OK)
+        fail_msg("%s", drove_error_text());
+    assert_int_equal(drove__graph_take_values(&g, m), DROVE_OK);
+    float *theta = drove__alloc(m->n_params + 16, sizeof *theta);
+    assert_int_equal(drove__model_init(m, "", 1, theta), DROVE_OK);
+    assert_int_equal(drovek_select(&kernels, 0, NULL), DROVE_OK);
+    assert_int_equal(drove__pass_init(&pass, m, &kernels, 1), DROVE_OK);
+    const drove_input in = {.n_rows = 1, .dense = x};
+    drove__model_forward(m, &kernels, theta, &in, &pass);
+    const float *y = pass.out[m->head[m->n_heads - 1].layer];
+    for (size_t i = 0; i < n_out; i++) {
+        if (!(fabsf(y[i] - expected[i]) < 1e-5f * fmaxf(1.0f, fabsf(expected[i]))))
+            fail_msg("output %zu: expected %g, found %g", i, (double)expected[i], (double)y[i]);
+    }
+    drove__pass_fini(&pass);
+    drove__free(theta);
+    drove__model_destroy(m);
+    drove__graph_fini(&g);
 }

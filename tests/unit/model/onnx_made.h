@@ -10,6 +10,8 @@ void onnx_begin(void);
 void onnx_set(int version); /* of operators; 13 unless it is given */
 /* Data with images of these sides, or vectors, with classes, or values if there are none. */
 void onnx_data(size_t channels, size_t height, size_t width, size_t n_classes, const char *loss);
+/* Sides of the input in the file (int); that of the batch, and others that are 0, are open. */
+void onnx_sides(size_t n, ...);
 /* Names are divided by commas; between two commas: none. */
 void onnx_node(const char *op, const char *in, const char *out);
 
@@ -29,6 +31,10 @@ void onnx_whole(const char *name, size_t n, ...);
 
 drove_status onnx_read(drove_graph *out);
 drove_graph  onnx_accepted(void); /* free with drove__graph_fini */
+/* The network's outputs for one example x of c x h x w (vectors: c) are these, as the loss squared
+ * leaves them. */
+void onnx_computes(size_t c, size_t h, size_t w, const float *x, size_t n_out,
+                   const float *expected);
 /* The file is refused with these words in the error. */
 void onnx_refused(const char *words);
 

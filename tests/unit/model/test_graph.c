@@ -3,6 +3,8 @@
 #include "model/graph.h"
 #include "support/test.h"
 
+#include "base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -428,8 +430,13 @@ TEST(sizes_without_bounds_are_refused)
 
     drove__graph_init(&g, "net");
     drove_node *c = add(&g, &drove__layer_convolution, "c", NULL);
-    c->opt.window.ph = SIZE_MAX / 2;
-    assert_int_equal(drove__model_create_graph(&g, "net", "", &images, &m), DROVE_E_ARG);
+    size_t *const pads[] = {&c->opt.window.ph, &c->opt.window.pw, &c->opt.padding.below,
+                            &c->opt.padding.right};
+    for (size_t i = 0; i < DROVE_COUNT(pads); i++) {
+        *pads[i] = SIZE_MAX / 2;
+        assert_int_equal(drove__model_create_graph(&g, "net", "", &images, &m), DROVE_E_ARG);
+        *pads[i] = 0;
+    }
     drove__graph_fini(&g);
 }
 

@@ -74,6 +74,7 @@ TEST(every_word_is_read)
     assert_int_equal(c->opt.window.kh * 10 + c->opt.window.kw, 35);
     assert_int_equal(c->opt.window.sh * 10 + c->opt.window.sw, 21);
     assert_int_equal(c->opt.window.ph * 10 + c->opt.window.pw, 11);
+    assert_int_equal(c->opt.padding.below * 10 + c->opt.padding.right, 11);
     assert_int_equal(c->opt.window.dh * 10 + c->opt.window.dw, 12);
     assert_int_equal(c->opt.groups, 3);
     assert_true(c->opt.no_bias && c->act == DROVEK_TANH && c->opt.w_lr == 0.5f);
@@ -308,6 +309,7 @@ TEST(ways_of_caffe_are_understood)
     for (size_t i = 0; i < 6; i++) assert_string_equal(g.node[i].name, names[i]);
     assert_int_equal(g.node[0].opt.window.kh * 10 + g.node[0].opt.window.kw, 31);
     assert_int_equal(g.node[0].opt.window.ph * 10 + g.node[0].opt.window.pw, 10);
+    assert_int_equal(g.node[0].opt.padding.below * 10 + g.node[0].opt.padding.right, 10);
     assert_true(g.node[0].opt.b_lr == 2.0f);
     assert_true(g.node[1].opt.epsilon == 1e-3f);
     assert_string_equal(g.node[2].bottom[0], "b");

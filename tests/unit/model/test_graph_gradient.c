@@ -37,12 +37,14 @@ static void describe(drove_graph *g)
     assert_int_equal(drove__graph_add(g, &drove__layer_convolution, "conv1", NULL, &n), DROVE_OK);
     n->opt.n_out = O;
     n->opt.window = (drovek_window){.kh = 3, .kw = 3, .ph = 1, .pw = 1};
+    n->opt.padding = (drove_padding){.below = 1, .right = 1};
     n->act = DROVEK_RELU;
     assert_int_equal(drove__graph_add(g, &drove__layer_convolution, "conv2", "conv1", &n),
                      DROVE_OK);
     n->opt.n_out = O;
     n->opt.groups = 2;
     n->opt.window = (drovek_window){.kh = 3, .kw = 3, .sh = 2, .sw = 2, .ph = 1, .pw = 1};
+    n->opt.padding = (drove_padding){.below = 1, .right = 1};
     n->act = DROVEK_TANH;
     assert_int_equal(drove__graph_add(g, &drove__layer_dense, "aux", "conv1", &n), DROVE_OK);
     assert_int_equal(drove__graph_add(g, &drove__layer_dense, "main", "conv2", &n), DROVE_OK);

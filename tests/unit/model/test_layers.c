@@ -30,7 +30,8 @@ static size_t at(drove_shape s, size_t row, size_t y, size_t x, size_t c)
     return ((row * s.h + y) * s.w + x) * s.c + c;
 }
 
-/* Caffe's pooling_layer.cpp, by its loops: start, end, clipped start and end. */
+/* Caffe's pooling_layer.cpp, by its loops: start, end, clipped start and end.  Where padding is not
+ * counted, as in TensorFlow's SpatialAvgPool: the places inside the image. */
 static void pool64(const drove_layer *l, const double *x, double *y, bool is_max)
 {
     const drovek_window *w = &l->opt.window;
@@ -39,18 +40,21 @@ static void pool64(const drove_layer *l, const double *x, double *y, bool is_max
                py = i / l->out.c / l->out.w % l->out.h;
         long y0 = (long)(py * w->sh) - (long)w->ph, x0 = (long)(px * w->sw) - (long)w->pw;
         long y1 = y0 + (long)w->kh, x1 = x0 + (long)w->kw;
-        if (y1 > (long)(l->in.h + w->ph)) y1 = (long)(l->in.h + w->ph);
-        if (x1 > (long)(l->in.w + w->pw)) x1 = (long)(l->in.w + w->pw);
-        double area = (double)((y1 - y0) * (x1 - x0)), sum = 0, most = -INFINITY;
+        if (y1 > (long)(l->in.h + l->opt.padding.below))
+            y1 = (long)(l->in.h + l->opt.padding.below);
+        if (x1 > (long)(l->in.w + l->opt.padding.right))
+            x1 = (long)(l->in.w + l->opt.padding.right);
+        double area = (double)((y1 - y0) * (x1 - x0)), sum = 0, most = -INFINITY, n_inside = 0;
         for (long iy = y0; iy < y1; iy++) {
             for (long ix = x0; ix < x1; ix++) {
                 if (iy < 0 || ix < 0 || iy >= (long)l->in.h || ix >= (long)l->in.w) continue;
                 double v = x[at(l->in, i / l->n_out, (size_t)iy, (size_t)ix, c)];
                 sum += v;
+                n_inside++;
                 most = fmax(most, v);
             }
         }
-        y[i] = is_max ? most : sum / area;
+        y[i] = is_max ? most : sum / (l->opt.padding.is_uncounted ? n_inside : area);
     }
 }
 
@@ -122,6 +126,45 @@ static void batch_norm64(const drove_layer *l, const drove_shape *s, double *con
     }
 }
 
+/* Ba, Kiros, Hinton, 2016, equation 4: by number, its group all of the example that differ from it
+ * along the named sides alone. */
+static void layer_norm64(const drove_layer *l, const drove_shape *s, double *const *x,
+                         const double *theta, double *y)
+{
+    const drove_over *over = &l->opt.over;
+    const size_t each = l->n_out;
+    for (size_t i = 0; i < ROWS * each; i++) {
+        const size_t c = i % s->c, w = i / s->c % s->w, h = i % each / s->c / s->w;
+        const size_t own =
+            ((over->height ? h : 0) * (over->width ? s->w : 1) + (over->width ? w : 0)) *
+                (over->channels ? s->c : 1) +
+            (over->channels ? c : 0);
+        double mean = 0, variance = 0, n = 0;
+        for (int pass = 0; pass < 2; pass++) {
+            for (size_t k = i / each * each; k < (i / each + 1) * each; k++) {
+                if ((!over->channels && k % s->c != c) || (!over->width && k / s->c % s->w != w) ||
+                    (!over->height && k % each / s->c / s->w != h))
+                    continue;
+                if (pass == 0) mean += x[0][k], n++;
+                else variance += pow(x[0][k] - mean, 2) / n;
+            }
+            if (pass == 0) mean /= n;
+        }
+        const double u = (x[0][i] - mean) / sqrt(variance + (double)l->opt.epsilon);
+        y[i] = act64(theta[l->w_offset + own] * u + theta[l->b_offset + own], l->act);
+    }
+}
+
+/* He et al., ICCV 2015, equation 1. */
+static void prelu64(const drove_layer *l, const drove_shape *s, double *const *x,
+                    const double *theta, double *y)
+{
+    for (size_t i = 0; i < ROWS * l->n_out; i++) {
+        const size_t own = l->n_w == 1 ? 0 : l->n_w == l->n_out ? i % l->n_out : i % s->c;
+        y[i] = fmax(x[0][i], 0) + theta[l->w_offset + own] * fmin(x[0][i], 0);
+    }
+}
+
 static void concat64(const drove_layer *l, const drove_shape *s, double *const *x,
                      const double *theta, double *y)
 {
@@ -182,6 +225,14 @@ static void reshape64(const drove_layer *l, const drove_shape *s, double *const 
 {
     (void)theta;
     for (size_t i = 0; i < ROWS * l->n_out; i++) y[place_of(l->out, i)] = x[0][place_of(*s, i)];
+}
+
+/* Numbered [h][w][c] behind, as they are in memory. */
+static void last64(const drove_layer *l, const drove_shape *s, double *const *x,
+                   const double *theta, double *y)
+{
+    (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++) y[i] = x[0][place_of(*s, i)];
 }
 
 static double listed64(const drove_floats *list, double none, const drove_shape *s, size_t i)
@@ -263,14 +314,29 @@ static const kind kinds[] = {
     {"max 3/2 up",
      ONE(max_pool, IMAGE(16, 8, 7), .opt = {.window = WINDOW(3, 2, 0), .rounds_up = true}), false,
      max64},
-    {"max 3/1 padded", ONE(max_pool, IMAGE(48, 5, 4), .opt = {.window = WINDOW(3, 1, 1)}), false,
-     max64},
+    {"max 3/1 padded",
+     ONE(max_pool, IMAGE(48, 5, 4), .opt = {.window = WINDOW(3, 1, 1), .padding = {1, 1, false}}),
+     false, max64},
+    {"max 3/2 padded below and to the right",
+     ONE(max_pool, IMAGE(16, 6, 8), .opt = {.window = WINDOW(3, 2, 0), .padding = {1, 1, false}}),
+     false, max64},
     {"max global", ONE(max_pool, IMAGE(16, 5, 4), .opt = {.is_global = true}), false, max64},
     {"max of one channel", ONE(max_pool, IMAGE(1, 8, 6), .opt = {.window = WINDOW(2, 2, 0)}), false,
      max64},
     {"max of 20", ONE(max_pool, IMAGE(20, 8, 6), .opt = {.window = WINDOW(2, 2, 0)}), false, max64},
     {"average 3/2 padded, up",
-     ONE(average_pool, IMAGE(32, 8, 7), .opt = {.window = WINDOW(3, 2, 1), .rounds_up = true}),
+     ONE(average_pool, IMAGE(32, 8, 7),
+         .opt = {.window = WINDOW(3, 2, 1), .padding = {1, 1, false}, .rounds_up = true}),
+     false, average64},
+    {"average 3/2 padded, not counted",
+     ONE(average_pool, IMAGE(32, 8, 7),
+         .opt = {.window = WINDOW(3, 2, 1), .padding = {1, 1, true}}),
+     false, average64},
+    {"average 3/1 padded above and to the left",
+     ONE(average_pool, IMAGE(16, 5, 6), .opt = {.window = WINDOW(3, 1, 2)}), false, average64},
+    {"average 4/1 padded unevenly, not counted",
+     ONE(average_pool, IMAGE(16, 5, 6),
+         .opt = {.window = WINDOW(4, 1, 1), .padding = {2, 3, true}}),
      false, average64},
     {"average 3/2 up",
      ONE(average_pool, IMAGE(5, 8, 8), .opt = {.window = WINDOW(3, 2, 0), .rounds_up = true}),
@@ -298,6 +364,30 @@ static const kind kinds[] = {
      batch_norm64},
     {"batch norm of a vector", ONE(batch_norm, IMAGE(21, 1, 1), .opt = {.epsilon = 1e-2f}), true,
      batch_norm64},
+    {"layer norm",
+     ONE(layer_norm, IMAGE(16, 3, 4), .opt = {.epsilon = 1e-5f, .over = {true, true, true}}), true,
+     layer_norm64},
+    {"layer norm of a vector, tanh",
+     ONE(layer_norm, IMAGE(21, 1, 1), .opt = {.epsilon = 1e-2f, .over = {true, true, true}},
+         .act = DROVEK_TANH),
+     true, layer_norm64},
+    {"layer norm by place",
+     ONE(layer_norm, IMAGE(17, 3, 2), .opt = {.epsilon = 1e-3f, .over.channels = true}), true,
+     layer_norm64},
+    {"layer norm by channel, relu",
+     ONE(layer_norm, IMAGE(8, 3, 4), .opt = {.epsilon = 1e-5f, .over = {false, true, true}},
+         .act = DROVEK_RELU),
+     true, layer_norm64},
+    {"layer norm by rows",
+     ONE(layer_norm, IMAGE(5, 3, 4), .opt = {.epsilon = 1e-5f, .over.width = true}), true,
+     layer_norm64},
+    {"layer norm by columns",
+     ONE(layer_norm, IMAGE(3, 4, 3), .opt = {.epsilon = 1e-5f, .over = {true, true, false}}), true,
+     layer_norm64},
+    {"prelu by channel", ONE(prelu, IMAGE(32, 3, 4)), true, prelu64},
+    {"prelu of one slope", ONE(prelu, IMAGE(16, 3, 4), .opt = {.n_out = 1}), true, prelu64},
+    {"prelu of each number", ONE(prelu, IMAGE(16, 3, 4), .opt = {.n_out = 192}), true, prelu64},
+    {"prelu of a vector", ONE(prelu, IMAGE(33, 1, 1)), true, prelu64},
     {"concat",
      {.ops = &drove__layer_concat,
       .n_bottoms = 3,
@@ -333,12 +423,13 @@ static const kind kinds[] = {
     {"sigmoid", ONE(activation, IMAGE(16, 3, 4), .act = DROVEK_SIGMOID), false, activation64},
     {"tanh", ONE(activation, IMAGE(17, 3, 4), .act = DROVEK_TANH), false, activation64},
     {"softmax", ONE(softmax, IMAGE(16, 2, 3)), false, softmax64},
-    {"reshape", ONE(reshape, IMAGE(16, 3, 4), .opt = {.n_out = 6, .height = 16, .width = 2}), false,
+    {"reshape", ONE(reshape, IMAGE(16, 3, 4), .opt = {.n_out = 6, .sides = {16, 2, false}}), false,
      reshape64},
     {"reshape to a vector", ONE(reshape, IMAGE(32, 3, 4)), false, reshape64},
     {"reshape of a vector",
-     ONE(reshape, IMAGE(48, 1, 1), .opt = {.n_out = 16, .height = 1, .width = 3}), false,
-     reshape64},
+     ONE(reshape, IMAGE(48, 1, 1), .opt = {.n_out = 16, .sides = {1, 3, false}}), false, reshape64},
+    {"reshape to channels last",
+     ONE(reshape, IMAGE(32, 3, 4), .opt = {.n_out = 6, .sides = {16, 4, true}}), false, last64},
     {"scale by channels",
      ONE(scale, IMAGE(16, 3, 2), .opt = {.offset = {16, some}, .factor = {16, some}}), false,
      scale64},

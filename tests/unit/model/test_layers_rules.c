@@ -32,6 +32,7 @@ TEST(test_pooling_sizes)
                                .bottom = {{3, cases[i].n, 30}}};
         o.opt.window =
             (drovek_window){.kh = cases[i].k, .kw = 2, .sh = cases[i].s, .sw = 2, .ph = cases[i].p};
+        o.opt.padding.below = cases[i].p;
         o.opt.rounds_up = cases[i].up;
         assert_int_equal(one_layer_shape(&o, &l), DROVE_OK);
         if (l.out.h != cases[i].want) fail_msg("case %zu: %zu windows", i, l.out.h);
@@ -77,6 +78,10 @@ TEST(test_refusals)
     expect_refusal(&o, DROVE_E_SHAPE, "a window of 5 x 1 is larger than its input of 4 x 5");
     o.opt.window = (drovek_window){.kh = 2, .kw = 2, .pw = 2};
     expect_refusal(&o, DROVE_E_SHAPE, "expected padding smaller than the window");
+    o.opt.window.pw = 0;
+    o.opt.padding.below = 2;
+    expect_refusal(&o, DROVE_E_SHAPE, "expected padding smaller than the window of 2 x 2, found 2");
+    o.opt.padding.below = 0;
     o.opt.window = (drovek_window){.kh = 2, .kw = 2, .dh = 2};
     expect_refusal(&o, DROVE_E_ARG, "without dilation");
     o = (one_layer_options){.ops = &drove__layer_max_pool,

@@ -88,14 +88,140 @@ static void begin_conv(void)
     onnx_node("Conv", "x,w", "out");
 }
 
-TEST(convs_that_are_more_are_refused)
+static void has_padding(const drove_graph *g, size_t above, size_t left, size_t below, size_t right)
+{
+    const drove_layer_options *o = &g->node[g->n_nodes - 1].opt;
+    assert_int_equal(o->window.ph, above);
+    assert_int_equal(o->window.pw, left);
+    assert_int_equal(o->padding.below, below);
+    assert_int_equal(o->padding.right, right);
+}
+
+/* The padding of a convolution of 5 x 4 elements over an image of 1 x 9 x 8, in this word. */
+static void pads_by_word(const char *word, int step_y, int step_x, int dilation, size_t above,
+                         size_t left, size_t below, size_t right)
 {
     begin_conv();
-    onnx_ints("pads", 4, 1, 2, 1, 1);
-    onnx_refused("pads: expected the same at both ends of a side");
+    onnx_data(1, 9, 8, 0, "squared");
+    onnx_word("auto_pad", word);
+    onnx_ints("strides", 2, step_y, step_x);
+    onnx_ints("dilations", 2, 1, dilation);
+    drove_graph g = onnx_accepted();
+    g.n_nodes = 1; /* not the reshape of the output */
+    has_padding(&g, above, left, below, right);
+    g.n_nodes = 2;
+    drove__graph_fini(&g);
+}
+
+TEST(each_side_has_its_padding)
+{
     begin_conv();
-    onnx_ints("pads", 4, 1, 2, 2, 2);
-    onnx_refused("pads: expected the same at both ends of a side");
+    onnx_ints("pads", 4, 1, 2, 3, 4);
+    drove_graph g = onnx_accepted();
+    has_padding(&g, 1, 2, 3, 4);
+    drove__graph_fini(&g);
+    /* ceil(9 / 1) = 9 windows reach 13: 4 zeros; ceil(8 / 3) = 3 windows reach 10: 2 */
+    pads_by_word("SAME_UPPER", 1, 3, 1, 2, 1, 2, 1);
+    /* 3 windows at 0, 4, 8 reach 13; 4 windows at 0, 2, 4, 6 reach 10 */
+    pads_by_word("SAME_LOWER", 4, 2, 1, 2, 1, 2, 1);
+    /* 5 windows reach 13; 8 windows of 10 dilated elements reach 14 */
+    pads_by_word("SAME_UPPER", 2, 1, 3, 2, 4, 2, 5);
+    pads_by_word("SAME_LOWER", 2, 1, 3, 2, 5, 2, 4);
+    begin_conv(); /* steps of 1 need no sides */
+    onnx_word("auto_pad", "SAME_UPPER");
+    g = onnx_accepted();
+    has_padding(&g, 2, 1, 2, 2);
+    drove__graph_fini(&g);
+}
+
+TEST(a_pad_is_taken_by_the_window_behind_it)
+{
+    onnx_begin();
+    onnx_data(1, 9, 8, 0, "squared");
+    onnx_tensor("w", 4, 3, 1, 5, 4);
+    onnx_whole("pads", 8, 0, 0, 1, 0, 0, 0, 2, 3);
+    onnx_node("Pad", "x,pads", "padded");
+    onnx_node("Conv", "padded,w", "out");
+    onnx_ints("pads", 4, 1, 1, 1, 1);
+    drove_graph g = onnx_accepted();
+    assert_ptr_equal(g.node[0].ops, &drove__layer_convolution);
+    g.n_nodes = 1;
+    has_padding(&g, 2, 1, 3, 4);
+    g.n_nodes = 2;
+    drove__graph_fini(&g);
+    for (int is_relu = 0; is_relu < 2; is_relu++) { /* zeros and numbers from 0 on */
+        onnx_begin();
+        onnx_data(1, 9, 8, 0, "squared");
+        onnx_whole("pads", 8, 0, 0, 1, 0, 0, 0, 0, 1);
+        onnx_node(is_relu ? "Relu" : "Tanh", "x", "some");
+        onnx_node("Pad", "some,pads", "padded");
+        onnx_node("MaxPool", "padded", "out");
+        onnx_ints("kernel_shape", 2, 2, 2);
+        if (!is_relu) {
+            onnx_refused("expected numbers from 0 on, as of a Relu");
+            continue;
+        }
+        g = onnx_accepted();
+        g.n_nodes = 2;
+        has_padding(&g, 1, 0, 0, 1);
+        g.n_nodes = 3;
+        drove__graph_fini(&g);
+    }
+    for (int counts = 0; counts < 2; counts++) {
+        onnx_begin();
+        onnx_data(1, 9, 8, 0, "squared");
+        onnx_whole("pads", 8, 0, 0, 1, 0, 0, 0, 0, 1);
+        onnx_node("Pad", "x,pads", "padded");
+        onnx_node("AveragePool", "padded", "out");
+        onnx_ints("kernel_shape", 2, 3, 3);
+        onnx_ints("pads", 4, 1, 1, 1, 1);
+        onnx_int("count_include_pad", counts);
+        if (counts == 0) {
+            onnx_refused("expected count_include_pad 1 behind a Pad");
+            continue;
+        }
+        g = onnx_accepted();
+        g.n_nodes = 1;
+        has_padding(&g, 2, 1, 1, 2);
+        assert_false(g.node[0].opt.padding.is_uncounted);
+        g.n_nodes = 2;
+        drove__graph_fini(&g);
+    }
+}
+
+static void begin_pad(int channels, int above, const char *reader)
+{
+    onnx_begin();
+    onnx_data(1, 9, 8, 0, "squared");
+    onnx_whole("pads", 8, 0, channels, above, 0, 0, 0, 0, 1);
+    onnx_node("Pad", "x,pads", reader != NULL ? "padded" : "out");
+    if (reader != NULL) onnx_node(reader, "padded", "out");
+}
+
+TEST(other_pads_are_refused)
+{
+    begin_pad(1, 0, "Relu");
+    onnx_refused(
+        "pads: expected 0 to 65536, of the sides of an image alone, found 1 and 0 of axis 1");
+    begin_pad(0, -1, "Relu");
+    onnx_refused("pads: expected 0 to 65536, of the sides of an image alone, found -1 and 0");
+    begin_pad(0, 1, "Relu");
+    onnx_refused("expected a Conv or a pooling alone behind a Pad");
+    begin_pad(0, 1, NULL);
+    onnx_refused("expected a Conv or a pooling behind a Pad");
+    begin_pad(0, 1, NULL);
+    onnx_word("mode", "reflect");
+    onnx_refused("mode: expected constant, found reflect");
+    begin_pad(0, 1, NULL);
+    onnx_real("value", 1);
+    onnx_refused("value: expected 0, found 1");
+    begin_pad(0, 1, NULL);
+    onnx_ints("pads", 2, 1, 1);
+    onnx_refused("pads: expected 8 constants, found 2");
+}
+
+TEST(convs_that_are_more_are_refused)
+{
     begin_conv();
     onnx_ints("pads", 2, 1, 1);
     onnx_refused("pads: expected 4 numbers, found 2");
@@ -110,7 +236,11 @@ TEST(convs_that_are_more_are_refused)
     onnx_refused("dilations: expected 1 to 65536, found -1");
     begin_conv();
     onnx_word("auto_pad", "SAME_UPPER");
-    onnx_refused("auto_pad: expected NOTSET or VALID, found SAME_UPPER");
+    onnx_ints("strides", 2, 2, 1);
+    onnx_refused("auto_pad: expected NOTSET or VALID where the sides of the input are not known");
+    begin_conv();
+    onnx_word("auto_pad", "SAME");
+    onnx_refused("auto_pad: expected NOTSET, VALID, SAME_UPPER or SAME_LOWER, found SAME");
     begin_conv();
     onnx_word("auto_pad", "a word of 32 bytes or more, which is too long");
     onnx_refused("auto_pad: expected a word");
@@ -131,16 +261,18 @@ TEST(convs_that_are_more_are_refused)
     onnx_tensor("b", 1, 4);
     onnx_node("Conv", "x,w,b", "out");
     onnx_refused("expected 3 constant numbers as input 3");
-    onnx_begin();
-    onnx_tensor("w", 3, 3, 1, 5);
-    onnx_node("Conv", "x,w", "out");
-    onnx_refused("drove convolves images");
+    for (int rank = 2; rank <= 5; rank += 3) {
+        onnx_begin();
+        onnx_tensor("w", rank, 3, 1, 5, 1, 1);
+        onnx_node("Conv", "x,w", "out");
+        onnx_refused("drove convolves sequences and images");
+    }
     onnx_begin();
     onnx_node("Conv", "x,x", "out");
-    onnx_refused("drove convolves images");
+    onnx_refused("drove convolves sequences and images");
     onnx_begin();
     onnx_node("Conv", "x", "out");
-    onnx_refused("drove convolves images");
+    onnx_refused("drove convolves sequences and images");
 }
 
 TEST(pools_keep_their_window)
@@ -171,16 +303,15 @@ TEST(pools_keep_their_window)
         is_node(&g, 0, ops, is_mean ? "average_pool1" : "max_pool1", "data");
         assert_true(g.node[0].opt.is_global);
         drove__graph_fini(&g);
-        for (int side = 0; side < 2; side++) { /* padding of either side is counted, or refused */
+        for (int side = 0; side < 2; side++) { /* padding of any side, which is not counted */
             onnx_begin();
             onnx_node(is_mean ? "AveragePool" : "MaxPool", "x", "out");
             onnx_ints("kernel_shape", 2, 2, 3);
-            onnx_ints("pads", 4, side, 1 - side, side, 1 - side);
-            if (is_mean) onnx_refused("count_include_pad: expected 1 where there is padding");
-            else {
-                g = onnx_accepted();
-                drove__graph_fini(&g);
-            }
+            onnx_ints("pads", 4, side, 0, 0, 1 - side);
+            g = onnx_accepted();
+            has_padding(&g, (size_t)side, 0, 0, 1 - (size_t)side);
+            assert_int_equal(g.node[0].opt.padding.is_uncounted, is_mean);
+            drove__graph_fini(&g);
             onnx_begin();
             onnx_node(is_mean ? "AveragePool" : "MaxPool", "x", "out");
             onnx_ints("kernel_shape", 2, 2, 3);

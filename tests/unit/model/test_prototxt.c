@@ -306,6 +306,8 @@ TEST(fields_become_options)
     assert_int_equal(c->window.sw, 1);
     assert_int_equal(c->window.ph, 1);
     assert_int_equal(c->window.pw, 2);
+    assert_int_equal(c->padding.below, 1);
+    assert_int_equal(c->padding.right, 2);
     assert_int_equal(c->window.dh, 1);
     assert_int_equal(c->window.dw, 2);
     assert_true(c->w_lr == 2.0f && c->b_lr == 3.0f);

@@ -219,9 +219,11 @@ TEST(a_convolution_takes_raw_channels)
     assert_memory_equal(w, old, sizeof w);
     for (size_t o = 0; o < GROUPS * OUT; o++) assert_true(b[o] == 0);
 
-    for (int side = 0; side < 2; side++) { /* zeros beyond the edge would be shifted, too */
-        l.opt.window.ph = (size_t)side;
-        l.opt.window.pw = (size_t)(1 - side);
+    for (int side = 0; side < 4; side++) { /* zeros beyond the edge would be shifted, too */
+        l.opt.window.ph = side == 0;
+        l.opt.window.pw = side == 1;
+        l.opt.padding.below = side == 2;
+        l.opt.padding.right = side == 3;
         assert_int_equal(drove__pytorch_scale(&l, shift, factor, DROVE_TO_PYTORCH, w, b, &why),
                          DROVE_OK);
         assert_string_equal(why, "its padding would be shifted, too");

@@ -46,6 +46,7 @@ static drove_model *make_model(const char *kinds)
         if (kind == 's') strcpy(n->bottom[n->n_bottoms++], name[i - 2]);
         if (strchr("cro", kind))
             n->opt.window = (drovek_window){.kh = 3, .kw = 3, .ph = 1, .pw = 1};
+        n->opt.padding = (drove_padding){.below = 1, .right = 1};
         if (strchr("pq", kind)) n->opt.window = (drovek_window){.kh = 2, .kw = 2};
         if (strchr("poq", kind)) n->opt.window.sh = n->opt.window.sw = 2;
         if (strchr("crde", kind) && kinds[i + 1] != '\0') n->opt.n_out = 5;

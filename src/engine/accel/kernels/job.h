@@ -14,14 +14,14 @@ typedef struct drove_numbers {
     unsigned n;                      /* > 0: of a vector, else 0 */
     unsigned c, h, w;                /* input image */
     unsigned o, oh, ow;              /* output image */
-    unsigned kh, kw, sh, sw, ph, pw; /* window: size, step, margin */
+    unsigned kh, kw, sh, sw, ph, pw; /* window: size, step, margin above and left */
+    unsigned counted[4]; /* averages: first and last row, first and last column of an area */
     unsigned dh, dw, groups;
     unsigned from_row, to_row; /* distance of rows, where they are parts of longer ones */
     unsigned act;              /* drove_accel_act */
     unsigned adds;             /* 1: the result is added to what is there */
     unsigned each;             /* numbers of an example */
-    unsigned seed[4];          /* low and high words of two numbers of 64 bits */
-    unsigned layer;
+    unsigned seed[5];          /* low and high words of two numbers of 64 bits; a layer's number */
     float    scale, alpha, beta, kappa, epsilon;
     float    p[6];
 } drove_numbers;
@@ -33,6 +33,8 @@ typedef struct drove_numbers {
     X(curve) X(curve_grad) X(product) X(product_sum)                                               \
     X(max_pool) X(max_pool_grad) X(average_pool) X(average_pool_grad)                              \
     X(lrn) X(lrn_grad) X(dropout) X(softmax) X(softmax_grad)                                       \
+    X(prelu) X(prelu_grad) X(prelu_products)                                                       \
+    X(group_moments) X(layer_norm) X(group_means) X(group_products) X(layer_norm_grad)             \
     X(sum_values) X(sum_squares) X(sum_products) X(fold) X(batch_norm) X(batch_norm_grad)          \
     X(decay) X(norm) X(clip) X(sgd) X(momentum) X(adagrad) X(rmsprop) X(adam) X(look_ahead)
 /* clang-format on */

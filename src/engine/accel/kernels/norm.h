@@ -1,8 +1,8 @@
-/* engine/accel/kernels/norm.h - local response normalisation, batch normalisation, softmax and
+/* engine/accel/kernels/norm.h - local response, batch and layer normalisation, softmax, prelu and
  * dropout, in the common language of prelude_opencl.h; jobs (job.h).
  *
- * Definitions: src/model/lrn.c, src/model/batch_norm.c, src/model/dropout.c.  Rows are places,
- * columns channels, unless said.
+ * Definitions: src/model/lrn.c, src/model/batch_norm.c, src/model/layer_norm.c, src/model/prelu.c,
+ * src/model/dropout.c.  Rows are places, columns channels, unless said.
  */
 
 /* ---- local response normalisation: Krizhevsky, Sutskever, Hinton, NIPS 2012, section 3.3 ---- */
@@ -173,6 +173,173 @@ DROVE_JOB(batch_norm_grad)
     }
 }
 
+/* ---- layer normalisation: Ba, Kiros, Hinton, 2016 ---- */
+
+/* A group has sides kh, kw, o of the example's h, w, c; there are oh, ow, groups of them.  Place of
+ * number i of an array of such sides. */
+DROVE_FUNCTION size_t drove_place_in(size_t i, size_t wide, size_t deep, drove_numbers k)
+{
+    return (i / deep / wide * k.w + i / deep % wide) * k.c + i % deep;
+}
+
+/* Where group r of all examples begins. */
+DROVE_FUNCTION size_t drove_group_at(size_t r, drove_numbers k)
+{
+    size_t n = (size_t)k.oh * k.ow * k.groups;
+    return r / n * k.each + drove_place_in(r % n, k.ow, k.groups, k);
+}
+
+/* b[groups][4]: mean, 1 / sqrt(variance + epsilon); rows: groups, of which an item has whole ones
+ * (cols 1) */
+DROVE_JOB(group_moments)
+{
+    size_t n = (size_t)k.kh * k.kw * k.o;
+    if (DROVE_COL_FIRST(k) > 0) return;
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL const float *x = a + a_at + drove_group_at(r, k);
+        float                     sum = 0.0f, squares = 0.0f;
+        for (size_t i = 0; i < n; i++) sum += x[drove_place_in(i, k.kw, k.o, k)];
+        float mean = sum / (float)n;
+        for (size_t i = 0; i < n; i++) {
+            float v = x[drove_place_in(i, k.kw, k.o, k)] - mean;
+            squares += v * v;
+        }
+        b[b_at + 4 * r] = mean;
+        b[b_at + 4 * r + 1] = 1.0f / DROVE_SQRT(squares / (float)n + k.epsilon);
+    }
+}
+
+/* Of place r, channel i: its group among all, and its number in the group. */
+DROVE_FUNCTION size_t drove_group_of(size_t r, size_t i, drove_numbers k)
+{
+    size_t places = (size_t)k.h * k.w, y = r % places / k.w, x = r % k.w;
+    size_t row = k.kh > 1 ? 0 : y, col = k.kw > 1 ? 0 : x, deep = k.o > 1 ? 0 : i;
+    return r / places * k.oh * k.ow * k.groups + (row * k.ow + col) * k.groups + deep;
+}
+
+DROVE_FUNCTION size_t drove_number_of(size_t r, size_t i, drove_numbers k)
+{
+    size_t y = r % ((size_t)k.h * k.w) / k.w, x = r % k.w;
+    size_t row = k.kh > 1 ? y : 0, col = k.kw > 1 ? x : 0, deep = k.o > 1 ? i : 0;
+    return (row * k.kw + col) * k.o + deep;
+}
+
+/* b = d (a - mean) / s + e; c: of group_moments, d: gamma, e: beta */
+DROVE_JOB(layer_norm)
+{
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL const float *x = a + a_at + r * k.cols;
+        DROVE_GLOBAL float       *y = b + b_at + r * k.cols;
+        for (size_t i = from; i < to; i++) {
+            size_t at = c_at + 4 * drove_group_of(r, i, k), j = drove_number_of(r, i, k);
+            y[i] = (x[i] - c[at]) * c[at + 1] * d[d_at + j] + e[e_at + j];
+        }
+    }
+}
+
+/* b[groups][4], behind what group_moments wrote: means of a d and of a d u, u = (c - mean) / s;
+ * a: derivative at the output, c: input, d: gamma */
+DROVE_JOB(group_means)
+{
+    size_t n = (size_t)k.kh * k.kw * k.o;
+    if (DROVE_COL_FIRST(k) > 0) return;
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL const float *dy = a + a_at + drove_group_at(r, k);
+        DROVE_GLOBAL const float *x = c + c_at + drove_group_at(r, k);
+        DROVE_GLOBAL float       *own = b + b_at + 4 * r;
+        float                     sum = 0.0f, product = 0.0f;
+        for (size_t i = 0; i < n; i++) {
+            size_t at = drove_place_in(i, k.kw, k.o, k);
+            float  v = dy[at] * d[d_at + i];
+            sum += v;
+            product += v * ((x[at] - own[0]) * own[1]);
+        }
+        own[2] = sum / (float)n;
+        own[3] = product / (float)n;
+    }
+}
+
+/* b[block of groups][cols] = sums over the block of d (alpha (a - mean) / s + beta); c: of
+ * group_moments, d: derivative at the output; rows: groups, columns: numbers of one */
+DROVE_JOB(group_products)
+{
+    float  sum[DROVE_COLS];
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    if (DROVE_ROW_FIRST(k) >= k.rows) return;
+    for (size_t i = 0; i < to - from; i++) sum[i] = 0.0f;
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        size_t first = drove_group_at(r, k);
+        float  mean = c[c_at + 4 * r], scale = c[c_at + 4 * r + 1];
+        for (size_t i = 0; i < to - from; i++) {
+            size_t at = first + drove_place_in(from + i, k.kw, k.o, k);
+            sum[i] += d[d_at + at] * (k.alpha * ((a[a_at + at] - mean) * scale) + k.beta);
+        }
+    }
+    drove_put(b + b_at + DROVE_AT(1) * k.cols + from, sum, to - from, 0);
+}
+
+/* e, at the input, (+)= (b d - mean(b d) - u mean(b d u)) / s; a: input, b: derivative at the
+ * output, c: of group_moments and group_means, d: gamma */
+DROVE_JOB(layer_norm_grad)
+{
+    float  v[DROVE_COLS];
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL const float *x = a + a_at + r * k.cols + from;
+        DROVE_GLOBAL const float *dy = b + b_at + r * k.cols + from;
+        for (size_t i = 0; i < to - from; i++) {
+            DROVE_GLOBAL const float *own = c + c_at + 4 * drove_group_of(r, from + i, k);
+            float                     g = dy[i] * d[d_at + drove_number_of(r, from + i, k)];
+            v[i] = own[1] * (g - own[2] - (x[i] - own[0]) * own[1] * own[3]);
+        }
+        drove_put(e + e_at + r * k.cols + from, v, to - from, k.adds);
+    }
+}
+
+/* ---- parametric relu: He, Zhang, Ren, Sun, ICCV 2015 ---- */
+
+/* b = a, below 0 times its slope; c: slopes, one a column, or one (each 0) */
+DROVE_JOB(prelu)
+{
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL const float *x = a + a_at + r * k.cols;
+        DROVE_GLOBAL float       *y = b + b_at + r * k.cols;
+        for (size_t i = from; i < to; i++) y[i] = x[i] < 0.0f ? c[c_at + i * k.each] * x[i] : x[i];
+    }
+}
+
+/* d, at the input, (+)= a, at the output, below 0 times its slope; b: input, c: slopes */
+DROVE_JOB(prelu_grad)
+{
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL const float *dy = a + a_at + r * k.cols, *x = b + b_at + r * k.cols;
+        DROVE_GLOBAL float       *dx = d + d_at + r * k.cols;
+        for (size_t i = from; i < to; i++) {
+            float v = x[i] < 0.0f ? c[c_at + i * k.each] * dy[i] : dy[i];
+            dx[i] = k.adds ? dx[i] + v : v;
+        }
+    }
+}
+
+/* b[block of rows][cols] = sums over the block of a d where a is below 0; d: derivative at the
+ * output */
+DROVE_JOB(prelu_products)
+{
+    float  sum[DROVE_COLS];
+    size_t from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
+    if (DROVE_ROW_FIRST(k) >= k.rows) return;
+    for (size_t i = 0; i < to - from; i++) sum[i] = 0.0f;
+    for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
+        DROVE_GLOBAL const float *x = a + a_at + r * k.cols + from;
+        DROVE_GLOBAL const float *dy = d + d_at + r * k.cols + from;
+        for (size_t i = 0; i < to - from; i++) sum[i] += x[i] < 0.0f ? x[i] * dy[i] : 0.0f;
+    }
+    drove_put(b + b_at + DROVE_AT(1) * k.cols + from, sum, to - from, 0);
+}
+
 /* ---- softmax over the c channels of a place: an item has whole rows (cols 1) ---- */
 
 DROVE_JOB(softmax)
@@ -231,7 +398,8 @@ DROVE_JOB(dropout)
     size_t            from = DROVE_COL_FIRST(k), to = DROVE_COL_LAST(k);
     drove_place       run = ((drove_place)k.seed[1] << 32) | k.seed[0];
     drove_place       batch = ((drove_place)k.seed[3] << 32) | k.seed[2];
-    run = drove_mix(drove_mix(run + golden) + golden * (batch + 1)) ^ ((drove_place)k.layer << 40);
+    run =
+        drove_mix(drove_mix(run + golden) + golden * (batch + 1)) ^ ((drove_place)k.seed[4] << 40);
     for (size_t r = DROVE_ROW_FIRST(k); r < DROVE_ROW_LAST(k); r++) {
         drove_place               key = drove_mix(run ^ r);
         unsigned                  low = (unsigned)key, high = (unsigned)(key >> 32);

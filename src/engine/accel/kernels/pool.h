@@ -2,7 +2,7 @@
  * prelude_opencl.h; jobs (job.h).
  *
  * Definitions: src/kernel/ref/pool.c.  A window lies at y sh - ph; its part inside the image
- * counts, of averages also the margin up to ph below and pw to the right (Caffe).
+ * is read, and an average is divided by its part in the counted rows and columns.
  */
 
 /* Where a window begins and ends inside the image. */
@@ -86,11 +86,13 @@ DROVE_JOB(max_pool_grad)
     }
 }
 
-/* What a window's sum is divided by: its places, counted up to the margin. */
+/* What a window's sum is divided by: its places in the counted rows and columns. */
 DROVE_FUNCTION float drove_window_size(size_t y, size_t x, drove_numbers k)
 {
-    size_t high = drove_least(y * k.sh + k.kh, k.h + 2 * (size_t)k.ph) - y * k.sh;
-    size_t wide = drove_least(x * k.sw + k.kw, k.w + 2 * (size_t)k.pw) - x * k.sw;
+    size_t top = y * k.sh > k.counted[0] ? y * k.sh : k.counted[0];
+    size_t left = x * k.sw > k.counted[2] ? x * k.sw : k.counted[2];
+    size_t high = drove_least(y * k.sh + k.kh, k.counted[1]) - top;
+    size_t wide = drove_least(x * k.sw + k.kw, k.counted[3]) - left;
     return (float)(high * wide);
 }
 
