@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "export/c_parts_text.h"
 #include "model/layer.h"
+#include "model/pooling.h"
 #include "model/pytorch.h"
 
 #include <assert.h>
@@ -68,7 +69,13 @@ static bool is_folded(const item *i)
 
 static bool keeps_order(const item *i)
 {
-    return drove__pytorch_has_one_order(i->l->in) && drove__pytorch_has_one_order(i->l->out);
+    return drove__pytorch_has_one_order(i->l->in) &&
+           (i->l->opt.sides.is_last || drove__pytorch_has_one_order(i->l->out));
+}
+
+static bool is_last(const item *i)
+{
+    return i->l->opt.sides.is_last;
 }
 
 /* ---- constants ---- */
@@ -176,9 +183,11 @@ static drove_status window(const item *i)
             i->at, l->in.h, l->in.w, l->in.c, l->out.h, l->out.w, l->out.c, kh, kw,
             v->sh > 0 ? v->sh : 1, v->sw > 0 ? v->sw : 1, v->ph, v->pw, v->dh > 0 ? v->dh : 1,
             v->dw > 0 ? v->dw : 1, groups);
-    if (l->ops == &drove__layer_average_pool)
-        fprintf(i->to, ",\n    .y0 = 0, .x0 = 0, .y1 = %zu, .x1 = %zu", l->in.h + 2 * v->ph,
-                l->in.w + 2 * v->pw);
+    if (l->ops == &drove__layer_average_pool) {
+        const drovek_pool pool = drove__pooling_geometry(l, DROVEK_NHWC);
+        fprintf(i->to, ",\n    .y0 = %zu, .x0 = %zu, .y1 = %zu, .x1 = %zu", pool.y0, pool.x0,
+                pool.y1, pool.x1);
+    }
     fputs("};\n", i->to);
     return is_convolution ? weights(i) : DROVE_OK;
 }
@@ -198,6 +207,19 @@ static drove_status affine(const item *i)
     if (status == DROVE_OK) status = write_floats(i, 'o', factor + c, c);
     drove__free(factor);
     return status;
+}
+
+static drove_status norms(const item *i)
+{
+    const drove_layer *l = i->l;
+    const float *theta = i->p->file->theta;
+    DROVE_TRY(write_floats(i, 'f', theta + l->w_offset, l->n_w));
+    return write_floats(i, 'o', theta + l->b_offset, l->n_b);
+}
+
+static drove_status slopes(const item *i)
+{
+    return write_floats(i, 'a', i->p->file->theta + i->l->w_offset, i->l->n_w);
 }
 
 /* The fixed numbers of a scale layer, [h][w][c] where there is one for each number. */
@@ -271,6 +293,19 @@ static void call_affine(const item *i, const char *part)
             places_of(i->l->in), i->l->in.c, i->at, i->at, i->y);
 }
 
+static void call_layer_norm(const item *i, const char *part)
+{
+    const drove_shape s = i->l->in;
+    const drove_over *over = &i->l->opt.over;
+    fprintf(
+        i->to,
+        "    %s(scratch + %zu, (const size_t[]){%zu, %zu, %zu}, (const size_t[]){%zu, %zu, %zu}, ",
+        part, x_of(i), s.h, s.w, s.c, over->height ? s.h : 1, over->width ? s.w : 1,
+        over->channels ? s.c : 1);
+    drove__c_float(i->to, i->l->opt.epsilon);
+    fprintf(i->to, ", f%zu, o%zu, scratch + %zu);\n", i->at, i->at, i->y);
+}
+
 static void call_softmax(const item *i, const char *part)
 {
     fprintf(i->to, "    %s(scratch + %zu, %zu, %zu, scratch + %zu);\n", part, x_of(i),
@@ -287,6 +322,12 @@ static void call_reshape(const item *i, const char *part)
 {
     fprintf(i->to, "    %s(scratch + %zu, %zu, %zu, %zu, %zu, scratch + %zu);\n", part, x_of(i),
             places_of(i->l->in), i->l->in.c, places_of(i->l->out), i->l->out.c, i->y);
+}
+
+static void call_turn(const item *i, const char *part)
+{
+    fprintf(i->to, "    %s(scratch + %zu, %zu, %zu, scratch + %zu);\n", part, x_of(i),
+            places_of(i->l->in), i->l->in.c, i->y);
 }
 
 static void call_concat(const item *i, const char *part)
@@ -379,6 +420,17 @@ static void call_clip(const item *i, const char *part)
     fputs(");\n", i->to);
 }
 
+static void call_prelu(const item *i, const char *part)
+{
+    const bool by_channel = i->l->n_w == i->l->in.c;
+    if (by_channel) begin_channels(i);
+    else begin_loop(i);
+    fprintf(i->to, "%s(scratch[%zu + i], a%zu[%c]);\n", part, x_of(i), i->at,
+            by_channel       ? 'k'
+            : i->l->n_w == 1 ? '0'
+                             : 'i');
+}
+
 /* The activation of any layer, from x to its output. */
 static void put_act(const item *i, size_t x)
 {
@@ -420,6 +472,8 @@ static const kind kinds[] = {
     {&drove__layer_dropout, NULL, DROVE_C_SAME, NULL, NULL, NULL},
     {&drove__layer_batch_norm, is_folded, DROVE_C_SAME, NULL, NULL, NULL},
     {&drove__layer_batch_norm, NULL, DROVE_C_IN_PLACE, "affine", affine, call_affine},
+    {&drove__layer_layer_norm, NULL, DROVE_C_IN_PLACE, "layer_norm", norms, call_layer_norm},
+    {&drove__layer_prelu, NULL, DROVE_C_IN_PLACE, "prelu", slopes, call_prelu},
     {&drove__layer_concat, NULL, DROVE_C_NEW, "join", NULL, call_concat},
     {&drove__layer_sum, NULL, DROVE_C_IN_PLACE, NULL, NULL, call_sum},
     {&drove__layer_product, NULL, DROVE_C_IN_PLACE, NULL, NULL, call_product},
@@ -427,6 +481,7 @@ static const kind kinds[] = {
     {&drove__layer_activation, NULL, DROVE_C_IN_PLACE, NULL, NULL, NULL},
     {&drove__layer_softmax, NULL, DROVE_C_IN_PLACE, "softmax", NULL, call_softmax},
     {&drove__layer_reshape, keeps_order, DROVE_C_SAME, NULL, NULL, NULL},
+    {&drove__layer_reshape, is_last, DROVE_C_NEW, "turn", NULL, call_turn},
     {&drove__layer_reshape, NULL, DROVE_C_NEW, "reshape", NULL, call_reshape},
     {&drove__layer_scale, NULL, DROVE_C_IN_PLACE, NULL, fixed, call_scale},
     {&drove__layer_normalize, NULL, DROVE_C_IN_PLACE, "normalize", NULL, call_normalize},

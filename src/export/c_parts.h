@@ -202,6 +202,43 @@ static void affine(const float *x, size_t places, size_t c, const float *factor,
         for (size_t k = 0; k < c; k++) y[k] = factor[k] * x[k] + offset[k];
 }
 
+/// layer_norm
+/* Place of number i of a group of these sides (height, width, channels) in an image of all. */
+static size_t number_at(size_t i, const size_t *all, const size_t *group)
+{
+    const size_t row = i / group[2] / group[1], col = i / group[2] % group[1];
+    return (row * all[1] + col) * all[2] + i % group[2];
+}
+
+/* Each group by its mean and deviation, then factor x + offset by number.  x may be y. */
+static void layer_norm(const float *x, const size_t *all, const size_t *group, float epsilon,
+                       const float *factor, const float *offset, float *y)
+{
+    const size_t n = group[0] * group[1] * group[2], n_all = all[0] * all[1] * all[2];
+    const size_t groups[3] = {all[0] / group[0], all[1] / group[1], all[2] / group[2]};
+    for (size_t g = 0; g < n_all / n; g++) {
+        const size_t first = number_at(g, all, groups);
+        double       sum = 0.0, squares = 0.0;
+        for (size_t i = 0; i < n; i++) sum += (double)x[first + number_at(i, all, group)];
+        const double mean = sum / (double)n;
+        for (size_t i = 0; i < n; i++) {
+            const double v = (double)x[first + number_at(i, all, group)] - mean;
+            squares += v * v;
+        }
+        const float scale = (float)(1.0 / sqrt(squares / (double)n + (double)epsilon));
+        for (size_t i = 0; i < n; i++) {
+            const size_t at = first + number_at(i, all, group);
+            y[at] = (x[at] - (float)mean) * scale * factor[i] + offset[i];
+        }
+    }
+}
+
+/// prelu
+static float prelu(float v, float slope)
+{
+    return v < 0.0f ? slope * v : v;
+}
+
 /// join
 /* Copies c channels of each place into those of an image that has `all` channels. */
 static void join(const float *x, size_t places, size_t c, size_t all, float *y)

@@ -149,8 +149,7 @@ static void moments(const float *x, size_t n, double epsilon, double *mean, doub
         }
     }
     for (; i < n; i++) squares[0] += ((double)x[i] - *mean) * ((double)x[i] - *mean);
-    *scale =
-        1.0 / sqrt((squares[0] + squares[1] + squares[2] + squares[3]) / (double)n + epsilon);
+    *scale = 1.0 / sqrt((squares[0] + squares[1] + squares[2] + squares[3]) / (double)n + epsilon);
 }
 
 static void forward(const drove_call *c)

@@ -96,8 +96,8 @@ drove_status drove__onnx_read_layer_norm(drove_onnx_reader *r, const drove_onnx_
     char text[128], found[128];
     if (n->n_inputs < 2 || n->n_inputs > 3 || x->kind != DROVE_ONNX_BLOB ||
         scale->kind != DROVE_ONNX_CONSTANT)
-        return drove__onnx_fail(r, n,
-                                "expected a part of the network and a constant scale as its inputs");
+        return drove__onnx_fail(
+            r, n, "expected a part of the network and a constant scale as its inputs");
     DROVE_TRY(drove__onnx_axis(r, n, -1, x->rank, &axis));
     DROVE_TRY(drove__onnx_real(r, n, "epsilon", &epsilon));
     DROVE_TRY(drove__onnx_int(r, n, "stash_type", 1, 1, &stash));
@@ -122,8 +122,9 @@ drove_status drove__onnx_read_layer_norm(drove_onnx_reader *r, const drove_onnx_
         }
     }
     if (count != wanted || count > DROVE_ONNX_MOST_CHANNELS)
-        return drove__onnx_fail(r, n, "expected a scale of %zu numbers, as %s has from axis %lld on, "
-                                      "found %s",
+        return drove__onnx_fail(r, n,
+                                "expected a scale of %zu numbers, as %s has from axis %lld on, "
+                                "found %s",
                                 wanted, drove__onnx_shape_text(x, text), (long long)axis,
                                 drove__onnx_shape_text(scale, found));
     const bool is_image = axis == 1 && x->rank > 2 && !x->is_last;
@@ -157,8 +158,7 @@ drove_status drove__onnx_read_prelu(drove_onnx_reader *r, const drove_onnx_node 
     if (n->n_inputs != 2 || x->kind != DROVE_ONNX_BLOB || n->input[1].kind != DROVE_ONNX_CONSTANT)
         return drove__onnx_fail(r, n, "expected a part of the network and a constant slope");
     DROVE_TRY(drove__onnx_broadcast(r, n, x, &n->input[1], DROVE_ONNX_MOST_CHANNELS, &list));
-    const drove_status status =
-        drove__onnx_add(r, n, &drove__layer_prelu, n->input[1].name, &node);
+    const drove_status status = drove__onnx_add(r, n, &drove__layer_prelu, n->input[1].name, &node);
     drove_floats own = {.n = list.n, .value = malloc(list.n * sizeof *own.value)};
     const size_t n_channels = x->rank > 0 ? x->side[drove__onnx_channels(x)] : 1;
     const size_t n_places = list.n > n_channels ? list.n / n_channels : 1;

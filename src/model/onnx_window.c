@@ -150,8 +150,8 @@ drove_status drove__onnx_read_conv(drove_onnx_reader *r, const drove_onnx_node *
     DROVE_TRY(drove__onnx_int(r, n, "group", 1, DROVE_ONNX_MOST_CHANNELS, &groups));
     DROVE_TRY(read_sides(r, n, "kernel_shape", n_dims, 1, said));
     if (kernel[HEIGHT] != said[HEIGHT] || kernel[WIDTH] != said[WIDTH] ||
-        kernel[HEIGHT] > MOST_SIDE || kernel[WIDTH] > MOST_SIDE ||
-        dims[0] % (size_t)groups != 0 || dims[0] > DROVE_ONNX_MOST_CHANNELS)
+        kernel[HEIGHT] > MOST_SIDE || kernel[WIDTH] > MOST_SIDE || dims[0] % (size_t)groups != 0 ||
+        dims[0] > DROVE_ONNX_MOST_CHANNELS)
         return drove__onnx_fail(r, n, "expected weights for a kernel of %zu x %zu in %lld groups",
                                 said[HEIGHT], said[WIDTH], (long long)groups);
     if (n->input[0].rank == v->rank && n->input[0].side[1] != dims[1] * (size_t)groups)
@@ -319,8 +319,7 @@ drove_status drove__onnx_read_pad(drove_onnx_reader *r, const drove_onnx_node *n
         value = *given;
         free(given);
     }
-    if (value != 0.0f)
-        return drove__onnx_fail(r, n, "value: expected 0, found %g", (double)value);
+    if (value != 0.0f) return drove__onnx_fail(r, n, "value: expected 0, found %g", (double)value);
     if (a != NULL && a->n_ints <= DROVE_COUNT(pads)) { /* the sets before 11 */
         n_pads = a->n_ints;
         memcpy(pads, a->ints, n_pads * sizeof *pads);
@@ -338,15 +337,16 @@ drove_status drove__onnx_read_pad(drove_onnx_reader *r, const drove_onnx_node *n
         for (n_axes = 0; n_axes < x->rank; n_axes++) axes[n_axes] = (int64_t)n_axes;
     }
     if (n_pads == 0 || n_pads != 2 * n_axes)
-        return drove__onnx_fail(r, n, "pads: expected %zu constants, found %zu", 2 * n_axes, n_pads);
+        return drove__onnx_fail(r, n, "pads: expected %zu constants, found %zu", 2 * n_axes,
+                                n_pads);
     drove_onnx_value to = *x;
     for (size_t i = 0; i < n_axes; i++) {
         const int64_t axis = axes[i] < 0 ? axes[i] + (int64_t)x->rank : axes[i];
         const int64_t before = pads[i], behind = pads[n_axes + i];
         if (before == 0 && behind == 0) continue;
         const int64_t first = x->is_last ? 1 : 2; /* of an image's sides */
-        const bool is_side = x->rank >= 3 && x->rank <= 4 && axis >= first &&
-                             axis < first + (int64_t)x->rank - 2;
+        const bool is_side =
+            x->rank >= 3 && x->rank <= 4 && axis >= first && axis < first + (int64_t)x->rank - 2;
         if (!is_side || before < 0 || behind < 0 || before > MOST_SIDE || behind > MOST_SIDE)
             return drove__onnx_fail(r, n,
                                     "pads: expected 0 to %d, of the sides of an image alone, found "

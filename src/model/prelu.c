@@ -27,8 +27,8 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     (void)n_bottoms, (void)n_outputs;
     if (n > 1 && n != c && n != all)
         return drove__fail(DROVE_E_SHAPE,
-                           "expected 1, %zu or %zu slopes for %zu x %zu x %zu numbers, found %zu", c,
-                           all, c, bottom[0].h, bottom[0].w, n);
+                           "expected 1, %zu or %zu slopes for %zu x %zu x %zu numbers, found %zu",
+                           c, all, c, bottom[0].h, bottom[0].w, n);
     if (start != NULL && strcmp(start, "constant") != 0)
         return drove__fail(DROVE_E_ARG, "expected slopes that start as constant, found %s", start);
     l->in = l->out = bottom[0];

@@ -53,7 +53,47 @@ def write_torch(folder):
             x = torch.cat([torch.tanh(self.a(x)), torch.sigmoid(self.b(x))], 1)
             return self.fc(torch.flatten(nn.functional.max_pool2d(x, 2), 1))
 
+    class Excited(nn.Module):  # an inverted bottleneck of MobileNetV3
+        def __init__(self):
+            super().__init__()
+            self.expand, self.depth = nn.Conv2d(3, 12, 1, bias=False), nn.Conv2d(12, 12, 5, 2, 2, groups=12, bias=False)
+            self.norm, self.reduce, self.excite = nn.BatchNorm2d(12), nn.Conv2d(12, 4, 1), nn.Conv2d(4, 12, 1)
+            self.project, self.fc = nn.Conv2d(12, 3, 1), nn.Linear(3, 5)
+
+        def forward(self, x):
+            x = nn.functional.hardswish(self.norm(self.depth(nn.functional.hardswish(self.expand(x)))))
+            s = nn.functional.adaptive_avg_pool2d(x, 1)
+            x = x * nn.functional.hardsigmoid(self.excite(torch.relu(self.reduce(s))))
+            return self.fc(self.project(x).mean((2, 3)))
+
+    class Next(nn.Module):  # a block of ConvNeXt
+        def __init__(self):
+            super().__init__()
+            self.stem, self.first, self.depth = nn.Conv2d(3, 8, 2, 2), nn.LayerNorm(8), nn.Conv2d(8, 8, 7, padding=3, groups=8)
+            self.norm, self.up, self.down = nn.LayerNorm(8), nn.Linear(8, 32), nn.Linear(32, 8)
+            self.scale = torch.linspace(0.1, 1, 8).reshape(8, 1, 1)
+            self.last, self.fc = nn.LayerNorm(8), nn.Linear(8, 5)
+
+        def forward(self, x):
+            x = self.first(self.stem(x).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+            y = self.norm(self.depth(x).permute(0, 2, 3, 1))
+            y = self.down(nn.functional.gelu(self.up(y))).permute(0, 3, 1, 2)
+            return self.fc(self.last((x + self.scale * y).mean((2, 3))))
+
     nets = {
+        "same": nn.Sequential(nn.Conv2d(3, 4, 4, padding="same"), nn.ReLU(), nn.ZeroPad2d((1, 0, 2, 1)), nn.MaxPool2d(3, 2),
+                              nn.ConstantPad2d((0, 1, 0, 1), 0), nn.Conv2d(4, 5, 2, 2), nn.Flatten(), nn.LazyLinear(5)),
+        "average": nn.Sequential(nn.AvgPool2d(3, 2, 1, count_include_pad=False), nn.Conv2d(3, 4, 1), nn.AvgPool2d(3, 1, 1),
+                                 nn.Flatten(), nn.LazyLinear(5)),
+        "prelu": nn.Sequential(nn.Conv2d(3, 6, 3), nn.PReLU(6), nn.Conv2d(6, 4, 3), nn.PReLU(), nn.Flatten(), nn.LazyLinear(7),
+                               nn.PReLU(7, 0.1), nn.Linear(7, 5)),
+        "layernorm": nn.Sequential(nn.Conv2d(3, 4, 3), nn.LayerNorm([4, 10, 10]), nn.ReLU(), nn.LayerNorm([10, 10]),
+                                   nn.Flatten(), nn.LazyLinear(9), nn.LayerNorm(9, 1e-3), nn.Linear(9, 5)),
+        "sequence": nn.Sequential(nn.Flatten(2), nn.Conv1d(3, 6, 5, 2, 2), nn.BatchNorm1d(6), nn.ReLU(), nn.MaxPool1d(3, 2, 1),
+                                  nn.Conv1d(6, 8, 3, dilation=2, groups=2), nn.AvgPool1d(2), nn.AdaptiveAvgPool1d(1),
+                                  nn.Flatten(), nn.Linear(8, 5)),
+        "excited": Excited(),
+        "next": Next(),
         "mlp": nn.Sequential(nn.Flatten(), nn.Linear(432, 20), nn.ReLU(), nn.Linear(20, 5)),
         "leaky": nn.Sequential(nn.Flatten(), nn.Linear(432, 20), nn.LeakyReLU(0.2), nn.BatchNorm1d(20), nn.Linear(20, 5)),
         "relu6": nn.Sequential(nn.Conv2d(3, 6, 3, groups=3), nn.ReLU6(), nn.AvgPool2d(2), nn.Flatten(), nn.Dropout(),

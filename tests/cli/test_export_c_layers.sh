@@ -162,8 +162,34 @@ layers:
   - {name: both, type: concat, inputs: [vector, pixels]}
   - {name: out, type: dense}
 END
+cat >norms.yaml <<'END'
+layers:
+  - {name: conv1, type: convolution, channels: 8, kernel: 3, stride: 2, pad: [0, 0, 1, 1]}
+  - {name: norm1, type: layer_norm, over_height: false, over_width: false, activation: relu}
+  - {name: conv2, type: convolution, channels: 6, kernel: [2, 4], pad: [1, 2, 0, 1]}
+  - {name: prelu2, type: prelu}
+  - {name: mean, type: average_pool, kernel: 3, stride: 1, pad: 1, counts_pad: false}
+  - {name: norm2, type: layer_norm}
+  - {name: counted, type: average_pool, kernel: 3, stride: 2, pad: [0, 1, 2, 0]}
+  - {name: prelu3, type: prelu, slopes: 1}
+  - {name: most, type: max_pool, inputs: norm2, kernel: 3, stride: 2, pad: [0, 1, 2, 0]}
+  - {name: norm3, type: layer_norm, over_channels: false}
+  - {name: both, type: concat, inputs: [prelu3, norm3]}
+  - {name: norm4, type: layer_norm, over_height: false, activation: tanh}
+  - {name: squeeze, type: average_pool, global: true}
+  - {name: reduce, type: convolution, channels: 3, activation: relu}
+  - {name: excite, type: convolution, channels: 12, activation: hard_sigmoid}
+  - {name: gate, type: product, inputs: [norm4, excite]}
+  - {name: turned, type: reshape, channels: 3, height: 8, width: 8, channels_last: true}
+  - {name: conv5, type: convolution, channels: 4, kernel: [1, 3], pad: [0, 2, 0, 0]}
+  - {name: hidden, type: dense, units: 9}
+  - {name: norm6, type: layer_norm}
+  - {name: prelu6, type: prelu}
+  - {name: out, type: dense}
+END
 # shellcheck disable=SC2086
 {
+    images norms "$colour&size=17&scale=standard" --model norms.yaml $few
     images inception "$colour&size=33" --model inception.yaml $few
     images residual "$colour&size=19x22" --model residual.yaml $few
     images mobile "$colour&size=21" --model mobile.yaml $few

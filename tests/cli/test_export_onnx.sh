@@ -155,13 +155,40 @@ layers:
   - {name: out, type: dense}
 END
 images fixed "$small&size=16&scale=none" --model fixed.yaml --lr 0.01 --until epochs=2
-for model in fixed.yaml lenet; do # whose dense layer reads an image
-    run_for 0 train "$small&size=16&scale=none" --test none --model "$model" --lr 1e-4 --until epochs=2 --threads 1 --out there --quiet
-    run_for 0 predict there "$small&size=16"
+cat >norms.yaml <<'END'
+layers:
+  - {name: conv1, type: convolution, channels: 8, kernel: 3, stride: 2, pad: [0, 0, 1, 1]}
+  - {name: norm1, type: layer_norm, over_height: false, over_width: false, activation: relu}
+  - {name: conv2, type: convolution, channels: 6, kernel: [2, 4], pad: [1, 2, 0, 1]}
+  - {name: prelu2, type: prelu}
+  - {name: mean, type: average_pool, kernel: 3, stride: 1, pad: 1, counts_pad: false}
+  - {name: norm2, type: layer_norm}
+  - {name: counted, type: average_pool, kernel: 3, stride: 2, pad: [0, 1, 2, 0]}
+  - {name: prelu3, type: prelu, slopes: 1}
+  - {name: most, type: max_pool, inputs: norm2, kernel: 3, stride: 2, pad: [0, 1, 2, 0]}
+  - {name: norm3, type: layer_norm, over_channels: false}
+  - {name: both, type: concat, inputs: [prelu3, norm3]}
+  - {name: norm4, type: layer_norm, over_height: false, activation: tanh}
+  - {name: squeeze, type: average_pool, global: true}
+  - {name: reduce, type: convolution, channels: 3, activation: relu}
+  - {name: excite, type: convolution, channels: 12, activation: hard_sigmoid}
+  - {name: gate, type: product, inputs: [norm4, excite]}
+  - {name: turned, type: reshape, channels: 3, height: 8, width: 8, channels_last: true}
+  - {name: conv5, type: convolution, channels: 4, kernel: [1, 3], pad: [0, 2, 0, 0]}
+  - {name: hidden, type: dense, units: 9}
+  - {name: norm6, type: layer_norm}
+  - {name: prelu6, type: prelu}
+  - {name: out, type: dense}
+END
+images norms "$small&size=17&scale=none" --model norms.yaml --lr 0.01 --until epochs=2
+for model in fixed.yaml:16 norms.yaml:17 lenet:16; do # whose dense layer reads an image
+    side=${model#*:} model=${model%:*}
+    run_for 0 train "$small&size=$side&scale=none" --test none --model "$model" --lr 1e-4 --until epochs=2 --threads 1 --out there --quiet
+    run_for 0 predict there "$small&size=$side"
     mv out.txt there.csv
     run_for 0 export there --onnx there.onnx
-    run_for 0 train "$small&size=16&scale=none" --test none --model there.onnx --lr 0.01 --until updates=0 --threads 1 --out back --quiet
-    run_for 0 predict back "$small&size=16"
+    run_for 0 train "$small&size=$side&scale=none" --test none --model there.onnx --lr 0.01 --until updates=0 --threads 1 --out back --quiet
+    run_for 0 predict back "$small&size=$side"
     "$python" - there.csv out.txt <<'END' || fail "$model: a network that went to ONNX and back predicts something else"
 import csv, sys
 a, b = ([row[1:] for row in list(csv.reader(open(path)))[1:]] for path in sys.argv[1:])

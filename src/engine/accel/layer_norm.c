@@ -132,12 +132,10 @@ drove_status drove__accel_prelu_weights(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
     const drove_accel_view to = drove__params_w(e, e->params.grad, layer);
-    drove_accel_job job = {DROVE_JOB_prelu_products,
-                           {drove__accel_x(e, layer, 0),
-                            {NULL, 0},
-                            {NULL, 0},
-                            drove__accel_dy(e, layer)},
-                           by_slope(y, e->present->n_rows)};
+    drove_accel_job job = {
+        DROVE_JOB_prelu_products,
+        {drove__accel_x(e, layer, 0), {NULL, 0}, {NULL, 0}, drove__accel_dy(e, layer)},
+        by_slope(y, e->present->n_rows)};
     return y->n_w > 1 ? drove__accel_sum(e, &job, 1.0f, to)
                       : drove__accel_sum_all(e, &job, 1.0f, to);
 }

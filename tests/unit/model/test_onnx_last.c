@@ -139,8 +139,7 @@ TEST(channels_are_weighed_and_mixed)
     for (size_t o = 0; o < C; o++) {
         float z = 0;
         for (size_t c = 0; c < C; c++)
-            for (size_t i = 0; i < H * W; i++)
-                z += last(i / W, i % W, c) / (H * W) * w[c * C + o];
+            for (size_t i = 0; i < H * W; i++) z += last(i / W, i % W, c) / (H * W) * w[c * C + o];
         gate[o] = fminf(fmaxf(0.01f * z + 0.5f, 0), 1);
     }
     for (size_t i = 0; i < H * W * O; i++) {
@@ -159,8 +158,7 @@ TEST(other_operators_see_the_order_of_the_file)
     onnx_node("GlobalMaxPool", "x", "out");
     for (size_t h = 0; h < H; h++) {
         expected[h] = -INFINITY;
-        for (size_t i = 0; i < W * C; i++)
-            expected[h] = fmaxf(expected[h], last(h, i / C, i % C));
+        for (size_t i = 0; i < W * C; i++) expected[h] = fmaxf(expected[h], last(h, i / C, i % C));
     }
     onnx_computes(C, H, W, image(), H, expected);
 }
@@ -188,8 +186,7 @@ TEST(sequences_are_images_of_height_1)
         y[i] = b[i / OL];
         for (size_t k = 0; k < C * K; k++) {
             const size_t at = i % OL * 2 + k % K * 2; /* 2 zeros before */
-            if (at >= 2 && at < L + 2)
-                y[i] += w[i / OL * C * K + k] * x[k / K * L + at - 2];
+            if (at >= 2 && at < L + 2) y[i] += w[i / OL * C * K + k] * x[k / K * L + at - 2];
         }
     }
     for (size_t i = 0; i < O * PL; i++) { /* (5 + 2 - 3) / 2 + 1 = 3, of the numbers inside */
@@ -215,8 +212,7 @@ static void normalized(const float *x, size_t n, size_t step, double epsilon, do
     double mean = 0, variance = 0;
     for (size_t i = 0; i < n; i++) mean += (double)x[i * step] / (double)n;
     for (size_t i = 0; i < n; i++) variance += pow((double)x[i * step] - mean, 2) / (double)n;
-    for (size_t i = 0; i < n; i++)
-        u[i] = ((double)x[i * step] - mean) / sqrt(variance + epsilon);
+    for (size_t i = 0; i < n; i++) u[i] = ((double)x[i * step] - mean) / sqrt(variance + epsilon);
 }
 
 TEST(layers_are_normalised_over_the_last_axes)
