@@ -35,10 +35,12 @@ typedef enum work {
     COMBINE,
     ACT,
     CONCAT,
+    DEPTHWISE,
     N_WORKS
 } work;
-static const char *const work_names[N_WORKS] = {"max_pool", "average_pool", "lrn", "dropout",
-                                                "sums",     "combine",      "act", "concat"};
+static const char *const work_names[N_WORKS] = {"max_pool", "average_pool", "lrn",
+                                                "dropout",  "sums",         "combine",
+                                                "act",      "concat",       "depthwise"};
 
 typedef struct layer {
     const char *name;
@@ -68,6 +70,10 @@ static const layer layers[] = {
     {"batch norm", COMBINE, 64, 56, 0, 0, 0, 56},
     {"relu", ACT, 64, 56, 0, 0, 0, 56},
     {"googlenet 3a", CONCAT, 256, 28, 0, 0, 0, 28},
+    {"mobilenetv3 2", DEPTHWISE, 72, 56, 3, 2, 1, 28},
+    {"mobilenetv3 3", DEPTHWISE, 88, 28, 3, 1, 1, 28},
+    {"mobilenetv3 5", DEPTHWISE, 240, 14, 5, 1, 2, 14},
+    {"mobilenetv3 10", DEPTHWISE, 576, 7, 5, 1, 2, 7},
 };
 enum { N_LAYERS = sizeof layers / sizeof layers[0], N_PASSES = 2, N_FORMATS = 2 };
 
@@ -131,7 +137,10 @@ static void run_pool(const job *j)
                            .y1 = l->h + 2 * l->p,
                            .x1 = l->h + 2 * l->p};
     size_t n = j->batch * j->n_blocks;
-    if (l->work == MAX_POOL && !j->back) j->k->max_pool_f32(&p, j->x, j->y, j->place, n);
+    if (l->work == DEPTHWISE) { /* dx stands for the weights, and the biases */
+        if (j->back) j->k->depthwise_back_f32(&p, j->dy, j->x, j->dx, n, false);
+        else j->k->depthwise_f32(&p, j->x, j->dx, j->dx, j->y, n);
+    } else if (l->work == MAX_POOL && !j->back) j->k->max_pool_f32(&p, j->x, j->y, j->place, n);
     else if (l->work == MAX_POOL) j->k->max_pool_back_f32(&p, j->dy, j->place, j->dx, n, false);
     else if (!j->back) j->k->average_pool_f32(&p, j->x, j->y, n);
     else j->k->average_pool_back_f32(&p, j->dy, j->dx, n, false);
@@ -205,6 +214,7 @@ static void run_drove(const job *j)
 {
     switch (j->l->work) {
     case MAX_POOL:
+    case DEPTHWISE:
     case AVERAGE_POOL: run_pool(j); break;
     case LRN: run_lrn(j); break;
     case DROPOUT: run_dropout(j); break;

@@ -6,9 +6,10 @@
 PYTHON: an interpreter with PyTorch (PyPI: torch, torchvision, onnx, numpy).  Cases:
   lenet          LeNet as in Caffe on MNIST, batch 64, one thread
   alexnet-cifar  AlexNet for images of 3 x 32 x 32 (groups, LRN, dropout), batch 32, one thread
-  resnet18       torchvision's ResNet-18 of 10 classes on images of 3 x 64 x 64, batch 32, one thread; drove reads it as ONNX
+  resnet18       torchvision's ResNet-18 of 10 classes on images of 3 x 64 x 64, batch 64, one thread
+  mobilenetv3    torchvision's MobileNetV3, small, on the same; mobilenetv3-large: the large one
   alexnet        AlexNet as in Caffe on images of 3 x 227 x 227 with 1000 classes, batch 32, two threads
-An iteration is forward, backward and plain SGD.  drove is the program as a user calls it: gathering and scaling the images belong
+--batch, --side and --threads replace those of the cases.  An iteration is forward, backward and plain SGD.  drove is the program as a user calls it: gathering and scaling the images belong
 to its iteration, which is the difference of a long and a short run.  PyTorch computes in its usual format and in
 channels_last, images and labels ready as tensors.  oneDNN is bench_onednn_net (bench/micro/onednn_net.c: neither loss, dropout
 nor update), in the formats that its primitives ask for and in nhwc; the faster counts.
@@ -26,7 +27,6 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 import pinned
@@ -34,9 +34,13 @@ import pinned
 CASES = {
     "lenet": {"batch": 64, "threads": 1, "updates": (30, 130), "torch_iterations": 40, "input": (1, 28, 28), "classes": 10},
     "alexnet-cifar": {"batch": 32, "threads": 1, "updates": (1, 5), "torch_iterations": 5, "input": (3, 32, 32), "classes": 10},
-    "resnet18": {"batch": 32, "threads": 1, "updates": (2, 10), "torch_iterations": 6, "input": (3, 64, 64), "classes": 10},
+    "resnet18": {"batch": 64, "threads": 1, "updates": (1, 5), "torch_iterations": 5, "input": (3, 64, 64), "classes": 10},
+    "mobilenetv3": {"batch": 64, "threads": 1, "updates": (2, 22), "torch_iterations": 15, "input": (3, 64, 64), "classes": 10},
+    "mobilenetv3-large": {"batch": 64, "threads": 1, "updates": (1, 7), "torch_iterations": 8, "input": (3, 64, 64), "classes": 10},
     "alexnet": {"batch": 32, "threads": 2, "updates": (1, 5), "torch_iterations": 5, "input": (3, 227, 227), "classes": 1000},
 }
+VISION = {"resnet18": "resnet18", "mobilenetv3": "mobilenet_v3_small", "mobilenetv3-large": "mobilenet_v3_large"}
+MODELS = {"mobilenetv3-large": "mobilenetv3?size=large"}  # called otherwise in drove
 MOST_USED = 1.05  # processors, by each thread
 AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
@@ -63,10 +67,10 @@ def torch_net(name):
     if name == "lenet":
         return nn.Sequential(nn.Conv2d(1, 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2), nn.Flatten(),
                              nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10))
-    if name == "resnet18":
+    if name in VISION:
         import torchvision
 
-        return torchvision.models.resnet18(num_classes=10)
+        return getattr(torchvision.models, VISION[name])(num_classes=CASES[name]["classes"])
     is_small = name == "alexnet-cifar"
     norm = lambda: nn.LocalResponseNorm(5, alpha=1e-4, beta=0.75)
     pool = lambda: nn.MaxPool2d(3, 2, ceil_mode=True)  # as Caffe does
@@ -108,20 +112,11 @@ def run_torch(name, is_last):
 
 
 def start_torch(args, name, is_last):
-    command = [args.python, os.path.abspath(__file__), "--torch", name] + (["--channels-last"] if is_last else [])
+    case = CASES[name]
+    command = [args.python, os.path.abspath(__file__), "--torch", name, "--batch", str(case["batch"]), "--threads", str(case["threads"]),
+               "--side", str(case["input"][2])] + (["--channels-last"] if is_last else [])
     out, _, used = start(args, name, command)
     return {**json.loads(out), "used": used}
-
-
-def export(path):
-    import warnings
-
-    import torch
-
-    warnings.filterwarnings("ignore")
-    torch.onnx.export(torch_net("resnet18").eval(), (torch.randn(2, 3, 64, 64),), path, opset_version=17, input_names=["x"],
-                      dynamo=False, dynamic_axes={"x": {0: "n"}}, training=torch.onnx.TrainingMode.PRESERVE,
-                      do_constant_folding=False)
 
 
 # ---- drove ----
@@ -129,9 +124,9 @@ def export(path):
 
 def drove_command(args, name, updates):
     case = CASES[name]
-    data = f"synth:images?size={case['input'][2]}&classes={case['classes']}&n=64"
+    data = f"synth:images?size={case['input'][2]}&classes={case['classes']}&n={max(64, case['batch'])}"
     command = [os.path.join(args.build, "drove"), "train", "--defaults", "classic", "--batch", str(case["batch"]),
-               "--model", args.onnx if name == "resnet18" else name, "--rule", "sgd", "--lr", "0.001", "--until", f"updates={updates}",
+               "--model", MODELS.get(name, name), "--rule", "sgd", "--lr", "0.001", "--until", f"updates={updates}",
                "--eval-every", "1000", "--test", "none", "--eval-examples", str(case["batch"]), "--json", "--quiet",
                "--data", "mnist:" + os.path.join(args.data, "mnist") if name == "lenet" else data]
     command += ["--isa", args.isa] if args.isa else []
@@ -166,7 +161,7 @@ def start_onednn(args, name, form):
 def compare(args, name):
     case = CASES[name]
     programs = {"drove": lambda: start_drove(args, name)}
-    if case["threads"] == 1:
+    if case["threads"] == 1 and not name.startswith("mobilenet"):
         for form in "any", "nhwc":
             programs["onednn " + form] = lambda form=form: start_onednn(args, name, form)
     programs["torch"] = lambda: start_torch(args, name, False)
@@ -202,26 +197,23 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--net", choices=sorted(CASES), action="append")
     parser.add_argument("--isa", choices=["avx2"], help="keep all programs to AVX2")
-    parser.add_argument("--onnx", help="ResNet-18 as ONNX, kept for the next call [a temporary file]")
-    parser.add_argument("--two-threads", default="--strategy accumulate --workers host:0", help="drove's options for alexnet")
+    for word in "batch", "side", "threads":
+        parser.add_argument("--" + word, type=int, help="instead of the cases'")
+    parser.add_argument("--two-threads", default="--strategy accumulate --workers host:0", help="drove's options for two threads")
     parser.add_argument("--torch", help=argparse.SUPPRESS)
-    parser.add_argument("--export", help=argparse.SUPPRESS)
     parser.add_argument("--channels-last", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    for case in CASES.values():
+        case.update({word: getattr(args, word) for word in ("batch", "threads") if getattr(args, word)})
+        if args.side:
+            case["input"] = (case["input"][0], args.side, args.side)
     if args.torch:
         run_torch(args.torch, args.channels_last)
         return
-    if args.export:
-        export(args.export)
-        return
     if not args.python:
         parser.error("--python is needed")
-    with tempfile.TemporaryDirectory() as folder:
-        args.onnx = args.onnx or os.path.join(folder, "resnet18.onnx")
-        for name in args.net or ["lenet", "alexnet-cifar", "resnet18"]:
-            if name == "resnet18" and not os.path.exists(args.onnx):
-                subprocess.run([args.python, os.path.abspath(__file__), "--export", args.onnx], check=True)
-            compare(args, name)
+    for name in args.net or ["lenet", "alexnet-cifar", "resnet18", "mobilenetv3"]:
+        compare(args, name)
 
 
 if __name__ == "__main__":

@@ -379,7 +379,8 @@ static const row models[] = {
     {"mlpclassifier mlpregressor nn dnn ann dense fc fcn network neuralnetwork net ffnn "
      "feedforward perceptron multilayerperceptron tabnet sequential",
      "write --model mlp:128,64 (hidden layers of 128 and 64 units)", NULL},
-    {"resnet* resnext* wideresnet* mobilenet* efficientnet* densenet* inception* "
+    {"mobilenet*", "write --model mobilenetv3 (small) or 'mobilenetv3?size=large'", NULL},
+    {"resnet* resnext* wideresnet* efficientnet* densenet* inception* "
      "squeezenet* shufflenet* convnext* vit* swin* regnet* mnasnet* nasnet* xception* "
      "unet* yolo* darknet* ssd fasterrcnn* maskrcnn* deeplab* deit* bert* gpt* llama* t5* "
      "roberta* transformer* lstm* gru* rnn* timm* vgg11* vgg13* preactresnet* sam* clip*",

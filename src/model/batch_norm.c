@@ -108,48 +108,79 @@ static drove_status prepare(const drove_pass_options *opt, const drove_pass *pas
 
 /* ---- this part's images ---- */
 
-/* [n][positions][block] in the layout of the call. */
-typedef struct stretch {
-    size_t first, n, places, block, n_blocks;
-} stretch;
+/* A piece of them: positions of one block of channels, side by side. */
+typedef struct piece {
+    size_t at;      /* offset of its first float in the arrays of the call */
+    size_t channel; /* its first one */
+    size_t places, block;
+} piece;
 
-/* NHWC: all rows are one stretch of positions. */
-static stretch stretch_of(const drove_call *c)
+/* Floats of a piece, which stays in the first cache from one pass over it to the next. */
+enum { PIECE_FLOATS = 2048 };
+
+typedef void visit_fn(const drove_call *c, const part_sums *p, const piece *of);
+
+/* NHWC: all positions of all rows are one array. */
+static void for_each_piece(const drove_call *c, visit_fn *visit)
 {
     const drove_layer *l = c->layer;
+    const batch_norm *n = c->own;
     const size_t n_rows = c->last_row - c->first_row, hw = l->in.h * l->in.w;
     /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): an input has channels */
     const size_t block = drovek_block(c->format, l->in.c), n_blocks = l->in.c / block;
-    return n_blocks == 1
-               ? (stretch){c->first_row * l->n_in, 1, n_rows * hw, block, 1}
-               : (stretch){c->first_row * l->n_in, n_rows * n_blocks, hw, block, n_blocks};
+    const size_t n_arrays = n_blocks == 1 ? 1 : n_rows * n_blocks;
+    const size_t places = n_blocks == 1 ? n_rows * hw : hw;
+    const size_t most = (PIECE_FLOATS / block / DROVEK_COLUMN_RUN + 1) * DROVEK_COLUMN_RUN;
+    for (size_t i = 0; i < n_arrays; i++) {
+        const size_t first = c->first_row * l->n_in + i * places * block;
+        for (size_t done = 0; done < places; done += most)
+            visit(c, &n->part[c->part],
+                  &(piece){.at = first + done * block,
+                           .channel = i % n_blocks * block,
+                           .places = places - done < most ? places - done : most,
+                           .block = block});
+    }
 }
 
-static void sum_up(const drove_call *c, const float *u, const float *ku, const float *v,
-                   const float *kv)
+static void clear_sums(const drove_call *c)
 {
     const batch_norm *n = c->own;
     const part_sums *p = &n->part[c->part];
-    const stretch s = stretch_of(c);
     memset(p->sum, 0, c->layer->in.c * sizeof *p->sum);
     memset(p->product, 0, c->layer->in.c * sizeof *p->product);
-    for (size_t i = 0; i < s.n; i++) {
-        size_t at = s.first + i * s.places * s.block, ch = i % s.n_blocks * s.block;
-        c->k->column_sums_f32(u + at, ku != NULL ? ku + ch : NULL, v + at, kv + ch, s.places,
-                              s.block, p->sum + ch, p->product + ch);
-    }
 }
 
-static void combine(const drove_call *c, float *to, const float *x, const float *y, bool adds)
+static void add_inputs(const drove_call *c, const part_sums *p, const piece *of)
 {
-    const batch_norm *n = c->own;
-    const part_sums *p = &n->part[c->part];
-    const stretch s = stretch_of(c);
-    for (size_t i = 0; i < s.n; i++) {
-        size_t at = s.first + i * s.places * s.block, ch = i % s.n_blocks * s.block;
-        c->k->column_combine_f32(to + at, x + at, y != NULL ? y + at : NULL, p->a + ch, p->b + ch,
-                                 p->c + ch, s.places, s.block, adds);
-    }
+    const float *x = c->bottom[0].x + of->at, *shift = p->shift + of->channel;
+    c->k->column_sums_f32(x, shift, x, shift, of->places, of->block, p->sum + of->channel,
+                          p->product + of->channel);
+}
+
+static void normalise(const drove_call *c, const part_sums *p, const piece *of)
+{
+    float *y = c->y + of->at;
+    c->k->column_combine_f32(y, c->bottom[0].x + of->at, NULL, p->a + of->channel, NULL,
+                             p->c + of->channel, of->places, of->block, false);
+    if (c->layer->act != DROVEK_LINEAR)
+        c->k->act_f32(y, y, of->places * of->block, c->layer->act);
+}
+
+/* dy becomes the derivative before the activation. */
+static void add_slopes(const drove_call *c, const part_sums *p, const piece *of)
+{
+    float *dy = c->dy + of->at;
+    if (c->layer->act != DROVEK_LINEAR)
+        c->k->act_back_f32(dy, dy, c->y + of->at, of->places * of->block, c->layer->act, false);
+    c->k->column_sums_f32(dy, NULL, c->bottom[0].x + of->at, p->mean + of->channel, of->places,
+                          of->block, p->sum + of->channel, p->product + of->channel);
+}
+
+static void write_dx(const drove_call *c, const part_sums *p, const piece *of)
+{
+    c->k->column_combine_f32(c->bottom[0].dx + of->at, c->dy + of->at, c->bottom[0].x + of->at,
+                             p->a + of->channel, p->b + of->channel, p->c + of->channel,
+                             of->places, of->block, c->bottom[0].adds);
 }
 
 /* Sums of all parts for channel ch. */
@@ -193,13 +224,13 @@ static void forward(const drove_call *c)
         c->k->copy_f32(p->scale, c->theta + l->s_offset + channels, channels);
         for (size_t ch = 0; ch < channels; ch++)
             settle(c, ch, (double)p->mean[ch], (double)p->scale[ch], p->b[ch]);
-        combine(c, c->y, c->bottom[0].x, NULL, false);
-        drove__layer_act(c);
+        for_each_piece(c, normalise);
         return;
     }
     for (size_t ch = 0; ch < l->in.c; ch++)
         p->shift[ch] = c->bottom[0].x[ch / block * hw * block + ch % block];
-    sum_up(c, c->bottom[0].x, p->shift, c->bottom[0].x, p->shift);
+    clear_sums(c);
+    for_each_piece(c, add_inputs);
 }
 
 static void forward_finish(const drove_call *c)
@@ -223,15 +254,13 @@ static void forward_finish(const drove_call *c)
         n->statistics[ch] = (float)mean;
         n->statistics[channels + ch] = (float)(m > 1.0 ? variance * m / (m - 1.0) : variance);
     }
-    combine(c, c->y, c->bottom[0].x, NULL, false);
-    drove__layer_act(c);
+    for_each_piece(c, normalise);
 }
 
 static void backward(const drove_call *c)
 {
-    const batch_norm *n = c->own;
-    drove__layer_act_back(c);
-    sum_up(c, c->dy, NULL, c->bottom[0].x, n->part[c->part].mean);
+    clear_sums(c);
+    for_each_piece(c, add_slopes);
 }
 
 /* With s = sum of dy, t = sum of dy (x - mean), r = 1 / sqrt(variance + epsilon):
@@ -254,8 +283,7 @@ static void backward_finish(const drove_call *c)
         c->grad[l->b_offset + ch] = (float)s;
     }
     if (c->part == 0) drove__layer_zero_gaps(l, c->grad);
-    if (c->bottom[0].dx != NULL)
-        combine(c, c->bottom[0].dx, c->dy, c->bottom[0].x, c->bottom[0].adds);
+    if (c->bottom[0].dx != NULL) for_each_piece(c, write_dx);
 }
 
 static const float *statistics(const void *own)

@@ -245,6 +245,7 @@ static void activation_gradient(const drove_call *c, float *db)
     const size_t n_rows = c->last_row - c->first_row, n_places = l->out.h * l->out.w;
     float *dy = c->dy + c->first_row * l->n_out;
     const float *y = c->y + c->first_row * l->n_out;
+    if (l->act == DROVEK_LINEAR && l->n_b == 0 && c->integers == NULL) return;
     if (c->integers != NULL) {
         c->k->planes->back(c->integers->dy, c->integers->y, n_rows * n_places, l->out.c,
                            l->act == DROVEK_RELU, db);

@@ -2,6 +2,16 @@
  * channel of x0 times its number (the scaling of a squeeze-and-excitation block). */
 #include "model/layer.h"
 
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Of one part, where the second input has a number a channel: rows of that many. */
+typedef struct channels {
+    double *sum, *product; /* of one example's derivatives, and times its inputs */
+    float *zero;
+} channels;
+
 static bool is_same(drove_shape a, drove_shape b)
 {
     return a.c == b.c && a.h == b.h && a.w == b.w;
@@ -43,6 +53,40 @@ static drove_status formats(const drove_pass_options *opt, const drove_layer *l,
     return DROVE_OK;
 }
 
+static bool is_by_channel(const drove_pass_options *opt, const drove_layer *l)
+{
+    return n_factors(opt->model, l) != l->n_in;
+}
+
+/* Of one part. */
+static size_t part_bytes(const drove_layer *l)
+{
+    return drove__pad_floats(l->in.c) * (2 * sizeof(double) + sizeof(float));
+}
+
+static size_t scratch_bytes(const drove_pass_options *opt, const drove_layer *l)
+{
+    return is_by_channel(opt, l) ? opt->n_parts * part_bytes(l) : 0;
+}
+
+static drove_status prepare(const drove_pass_options *opt, const drove_pass *pass, size_t index,
+                            void **own)
+{
+    const drove_layer *l = &opt->model->layer[index];
+    const size_t size_bytes = scratch_bytes(opt, l);
+    (void)pass;
+    if (size_bytes == 0) return DROVE_OK;
+    *own = drove__alloc(size_bytes, 1); /* zeroed */
+    return *own != NULL ? DROVE_OK : drove__fail_nomem("a product", size_bytes);
+}
+
+static channels channels_of(const drove_call *c)
+{
+    const size_t n = drove__pad_floats(c->layer->in.c);
+    double *sum = (double *)(void *)((char *)c->own + c->part * part_bytes(c->layer));
+    return (channels){.sum = sum, .product = sum + n, .zero = (float *)(void *)(sum + 2 * n)};
+}
+
 static void forward(const drove_call *c)
 {
     const drove_layer *l = c->layer;
@@ -53,21 +97,32 @@ static void forward(const drove_call *c)
         if (n_factor == l->n_in) {
             for (size_t i = 0; i < l->n_in; i++) y[i] = x[i] * f[i];
         } else {
-            for (size_t i = 0; i < l->n_in; i += n_channels)
-                for (size_t k = 0; k < n_channels; k++) y[i + k] = x[i + k] * f[k];
+            c->k->column_combine_f32(y, x, NULL, f, NULL, channels_of(c).zero,
+                                     l->in.h * l->in.w, n_channels, false);
         }
     }
 }
 
-/* dx (+)= dy * other, where `other` has a number for each, or for each channel */
-static void spread(float *dx, const float *dy, const float *other, size_t n, size_t n_other,
-                   bool adds)
+/* dx (+)= dy * other */
+static void spread(float *dx, const float *dy, const float *other, size_t n, bool adds)
 {
-    for (size_t i = 0; i < n; i += n_other)
-        for (size_t k = 0; k < n_other; k++) {
-            const float d = dy[i + k] * other[k];
-            dx[i + k] = adds ? dx[i + k] + d : d;
-        }
+    for (size_t i = 0; i < n; i++) dx[i] = (adds ? dx[i] : 0.0f) + dy[i] * other[i];
+}
+
+/* One example, of one number a channel. */
+static void backward_by_channel(const drove_call *c, const float *x, const float *f,
+                                const float *dy, float *dx, float *df)
+{
+    const channels by = channels_of(c);
+    const drove_bottom *b = c->bottom;
+    const size_t n = c->layer->in.c, n_places = c->layer->in.h * c->layer->in.w;
+    if (df != NULL) {
+        memset(by.sum, 0, n * sizeof *by.sum);
+        memset(by.product, 0, n * sizeof *by.product);
+        c->k->column_sums_f32(dy, NULL, x, by.zero, n_places, n, by.sum, by.product);
+        for (size_t k = 0; k < n; k++) df[k] = (b[1].adds ? df[k] : 0.0f) + (float)by.product[k];
+    }
+    if (dx != NULL) c->k->column_combine_f32(dx, dy, NULL, f, NULL, by.zero, n_places, n, b[0].adds);
 }
 
 static void backward(const drove_call *c)
@@ -77,16 +132,14 @@ static void backward(const drove_call *c)
     const size_t n = l->n_in, n_factor = n_factors(c->pass->model, l);
     for (size_t row = c->first_row; row < c->last_row; row++) {
         const float *x = b[0].x + row * n, *f = b[1].x + row * n_factor, *dy = c->dy + row * n;
-        if (b[0].dx != NULL) spread(b[0].dx + row * n, dy, f, n, n_factor, b[0].adds);
-        if (b[1].dx == NULL) continue;
-        float *df = b[1].dx + row * n_factor;
-        if (n_factor == n) {
-            spread(df, dy, x, n, n, b[1].adds);
+        float *dx = b[0].dx != NULL ? b[0].dx + row * n : NULL;
+        float *df = b[1].dx != NULL ? b[1].dx + row * n_factor : NULL;
+        if (n_factor != n) {
+            backward_by_channel(c, x, f, dy, dx, df);
             continue;
         }
-        for (size_t k = 0; k < n_factor && !b[1].adds; k++) df[k] = 0.0f;
-        for (size_t i = 0; i < n; i += n_factor)
-            for (size_t k = 0; k < n_factor; k++) df[k] += dy[i + k] * x[i + k];
+        if (dx != NULL) spread(dx, dy, f, n, b[0].adds);
+        if (df != NULL) spread(df, dy, x, n, b[1].adds);
     }
 }
 
@@ -100,6 +153,9 @@ const drove_layer_ops drove__layer_product = {
     .shape = shape,
     .multiply_adds = multiply_adds,
     .formats = formats,
+    .scratch_bytes = scratch_bytes,
+    .prepare = prepare,
+    .release = drove__free,
     .forward = forward,
     .backward = backward,
 };

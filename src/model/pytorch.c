@@ -19,7 +19,8 @@ drove_status drove__pytorch_image(const drove_model *model, const drove_layer *l
     *out = (drove_shape){0};
     while (!drove__pytorch_is_reordered(model, blob)) {
         const drove_layer *below = blob > 0 ? &model->layer[blob - 1] : NULL;
-        if (below == NULL || below->n_w > 0) return DROVE_OK;
+        /* Other numbers than those that it reads: of weights, or of pooling. */
+        if (below == NULL || below->n_w > 0 || below->n_in != below->n_out) return DROVE_OK;
         if (below->n_bottoms > 1)
             return drove__fail(DROVE_E_UNSUPPORTED,
                                "layer %s: expected numbers of one layer, found those of %s, which "

@@ -125,5 +125,9 @@ const drove_model_ops *const drove__models[] = {
     &drove__zoo_googlenet,
     &drove__zoo_vgg16,
     &drove__zoo_vgg19,
+    &drove__zoo_resnet18,
+    &drove__zoo_resnet34,
+    &drove__zoo_resnet50,
+    &drove__zoo_mobilenetv3,
     NULL,
 };

@@ -27,8 +27,7 @@ static const inception module_5b = {"inception_5b", 384, 192, 384, 48, 128, 128}
 /* "MODULE/PART" */
 static const char *part(char into[DROVE_LAYER_NAME_SIZE], const char *module, const char *name)
 {
-    snprintf(into, DROVE_LAYER_NAME_SIZE, "%s/%s", module, name);
-    return into;
+    return drove__zoo_part(into, module, '/', name);
 }
 
 static void convolve(drove_net *net, const char *name, const char *bottom, size_t n_out,

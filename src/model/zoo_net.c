@@ -39,6 +39,13 @@ drove_status drove__zoo_finish(drove_net *net, const drove_model_io *io, drove_m
     return status;
 }
 
+const char *drove__zoo_part(char into[DROVE_LAYER_NAME_SIZE], const char *module, char between,
+                            const char *part)
+{
+    snprintf(into, DROVE_LAYER_NAME_SIZE, "%s%c%s", module, between, part);
+    return into;
+}
+
 drove_node *drove__zoo_add(drove_net *net, const drove_layer_ops *ops, const char *name,
                            const char *bottom)
 {
@@ -61,6 +68,28 @@ drove_node *drove__zoo_convolution(drove_net *net, const char *name, const char 
     node->opt.window = square(side, stride, pad);
     node->opt.padding.below = node->opt.padding.right = pad;
     node->act = net->act;
+    return node;
+}
+
+void drove__zoo_normalised(drove_net *net, const char *convolution, const char *norm,
+                           const char *bottom, const drove_zoo_normalised *what)
+{
+    drove_node *node = drove__zoo_convolution(net, convolution, bottom, what->n_out, what->side,
+                                              what->stride, what->side / 2);
+    node->act = DROVEK_LINEAR;
+    node->opt.no_bias = true;
+    node->opt.groups = what->groups;
+    node = drove__zoo_add(net, &drove__layer_batch_norm, norm, NULL);
+    node->opt.epsilon = what->epsilon;
+    node->act = what->act;
+}
+
+drove_node *drove__zoo_join(drove_net *net, const drove_layer_ops *ops, const char *name,
+                            const char *one, const char *other)
+{
+    drove_node *node = drove__zoo_add(net, ops, name, one);
+    node->n_bottoms = 2;
+    snprintf(node->bottom[1], sizeof node->bottom[1], "%s", other);
     return node;
 }
 

@@ -164,4 +164,5 @@ def main():
         sys.exit(f"{name}: all predictions are alike: nothing was compared")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -126,6 +126,10 @@ images cifar "$small&size=32&scale=unit-mean" --model 'alexnet-cifar?units=64' -
 images alexnet 'synth:images?n=6&classes=5&size=67' --model 'alexnet?units=64' --lr 1e-5 --until updates=1
 images googlenet 'synth:images?n=6&classes=5&size=80' --model googlenet --lr 1e-5 --until updates=1
 images vgg 'synth:images?n=6&classes=5&size=32' --model 'vgg16?units=64' --lr 1e-5 --until updates=1
+images resnet18 'synth:images?n=6&classes=5&size=36' --model resnet18 --lr 1e-4 --until updates=1
+images resnet50 'synth:images?n=6&classes=5&size=33' --model resnet50 --lr 1e-4 --until updates=1
+images mobile 'synth:images?n=6&classes=5&size=40' --model mobilenetv3 --lr 1e-3 --until updates=1
+images mobile_large 'synth:images?n=6&classes=5&size=33' --model 'mobilenetv3?size=large' --lr 1e-3 --until updates=1
 numbers "$small&size=20"
 same crop "$small&size=20&crop=16x15&pad=2&mirror=1&scale=unit-mean-channel" numbers.npy --model lenet --lr 0.01 --until epochs=1
 

@@ -89,7 +89,8 @@ says 'write --schedule plateau' train "$data" --schedule ReduceLROnPlateau
 says 'write he:1' train "$data" --init kaiming_normal
 says 'write --strategy allreduce' train "$data" --strategy ddp
 says 'write cuda:0' train "$data" --workers gpu
-says 'ONNX' train "$data" --model resnet18
+says 'ONNX' train "$data" --model resnet101
+says 'write --model mobilenetv3' train "$data" --model mobilenet_v3_large
 says 'no trees' train "$data" --model LightGBM
 says 'write --model svm' train "$data" --model LinearSVC
 says 'write patience=' train "$data" --until early_stopping=5

@@ -110,7 +110,7 @@ static const conv_results *plain_of(const conv_case *c)
     static struct {
         conv_case c;
         conv_results r;
-    } known[128];
+    } known[256];
     static size_t n_known;
     const drovek_conv_shape *s = c->shape;
     for (size_t i = 0; i < n_known; i++) {
@@ -194,6 +194,12 @@ static void check_windows(const drovek_table *tier)
     assert_true(n_compared >= 16);
 }
 
+static void check_depthwise(const drovek_table *tier)
+{
+    check_way(tier, "depthwise");
+    assert_true(n_compared >= 40);
+}
+
 static void check_widest(const char *way)
 {
     drovek_table t;
@@ -231,6 +237,11 @@ TEST(test_gemm)
 TEST(test_windows)
 {
     for_each_tier(check_windows);
+}
+
+TEST(test_depthwise)
+{
+    for_each_tier(check_depthwise);
 }
 
 /* --isa ref bypasses the library. */
@@ -345,10 +356,11 @@ static void check_threads(const conv_case *c)
 
 TEST(test_threads)
 {
-    static const char *const ways[] = {"ref", "gemm", "windows", "taps", "onednn"};
+    static const char *const ways[] = {"ref", "gemm", "windows", "taps", "depthwise", "onednn"};
     const drovek_conv_shape shapes[] = {
         conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1)),
         conv_shape(64, 6, 5, 48, 1, square(3, 1, 1, 1)),
+        conv_shape(40, 11, 10, 40, 40, square(5, 2, 2, 1)),
     };
     drovek_table t;
     n_compared = 0;

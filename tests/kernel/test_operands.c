@@ -410,6 +410,34 @@ static void run_average_pool_back_f32(const drovek_table *t, size_t n)
     }
 }
 
+static void run_depthwise_f32(const drovek_table *t, size_t n)
+{
+    for (size_t i = 0; i < DROVE_COUNT(pools); i++) {
+        const drovek_pool p = pool(n, pools[i].k, pools[i].step, pools[i].pad);
+        t->depthwise_f32(&p, float_operand(n_in(&p)), float_operand(p.kh * p.kw * n),
+                         float_operand(n), float_operand(n_out(&p)), 1);
+    }
+}
+
+static void run_depthwise_back_f32(const drovek_table *t, size_t n)
+{
+    for (size_t i = 0; i < DROVE_COUNT(pools); i++) {
+        const drovek_pool p = pool(n, pools[i].k, pools[i].step, pools[i].pad);
+        for (unsigned adds = 0; adds <= 1; adds++)
+            t->depthwise_back_f32(&p, float_operand(n_out(&p)), float_operand(p.kh * p.kw * n),
+                                  float_operand(n_in(&p)), 1, adds);
+    }
+}
+
+static void run_depthwise_weights_f32(const drovek_table *t, size_t n)
+{
+    for (size_t i = 0; i < DROVE_COUNT(pools); i++) {
+        const drovek_pool p = pool(n, pools[i].k, pools[i].step, pools[i].pad);
+        t->depthwise_weights_f32(&p, float_operand(n_in(&p)), float_operand(n_out(&p)),
+                                 float_operand(p.kh * p.kw * n), 1);
+    }
+}
+
 /* Channels along one position, and few channels at many. */
 static drovek_lrn lrn(size_t n, unsigned variant)
 {

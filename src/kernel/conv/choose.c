@@ -69,7 +69,20 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
         add_candidate(r, "ref", plain, DROVEK_NHWC);
         return;
     }
-    if (!drovek_conv_has_library(opt->kernels)) {
+    const bool has_library = drovek_conv_has_library(opt->kernels);
+    const bool is_wide = strstr(opt->kernels->gemm_source, "avx512") != NULL;
+    const drovek_format blocks = is_wide ? DROVEK_NCHW16 : DROVEK_NCHW8;
+    const size_t block = drovek_block(blocks, s->c);
+    if (plain == DROVEK_NHWC && drovek_conv_is_depthwise(s)) { /* products of one channel are slow */
+        add_candidate(r, "depthwise", plain, plain);
+        if (!has_library) return;
+        add_candidate(r, "onednn", plain, plain);
+        if (s->c % block != 0) return;
+        add_candidate(r, "depthwise", blocks, blocks);
+        add_candidate(r, "onednn", blocks, blocks);
+        return;
+    }
+    if (!has_library) {
         const bool has_few = drovek_conv_has_few_channels(s);
         if (has_few) add_candidate(r, "windows", plain, DROVEK_NHWC);
         if (!has_few || opt->kernels->factors != DROVEK_FACTORS_F32)
@@ -81,9 +94,6 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
     if (plain == DROVEK_NHWC && drovek_conv_has_few_taps(s))
         add_candidate(r, "taps", plain, DROVEK_NHWC);
     add_candidate(r, "onednn", plain, DROVEK_NHWC);
-    const bool is_wide = strstr(opt->kernels->gemm_source, "avx512") != NULL;
-    const drovek_format blocks = is_wide ? DROVEK_NCHW16 : DROVEK_NCHW8;
-    const size_t block = drovek_block(blocks, s->c);
     if (s->o % block == 0) add_candidate(r, "onednn", plain, blocks);
     if (plain == DROVEK_NCHW || s->c % block != 0) return;
     add_candidate(r, "onednn", blocks, DROVEK_NHWC);

@@ -8,6 +8,7 @@
  *   gemm    im2col, then the table's matrix product; in bf16 lines of the images, where faster
  *   windows products on the images in place, for few channels
  *   taps    products of single positions of all images, for images of few positions
+ *   depthwise  each channel by itself, where groups have one
  *   onednn  primitives of oneDNN, on plain or blocked images
  *   planes  im2col of several positions to a row, and products of integers kept as bytes
  *           (kernel/planes.h), in a table that has them

@@ -43,7 +43,7 @@ struct drovek_conv {
 };
 
 extern const drovek_conv_ops drovek_conv_ref, drovek_conv_gemm, drovek_conv_windows,
-    drovek_conv_taps;
+    drovek_conv_taps, drovek_conv_depthwise;
 extern const drovek_conv_ops drovek_conv_planes; /* for tables with planes */
 extern const drovek_conv_ops drovek_conv_onednn; /* if the build has the library */
 
@@ -55,6 +55,9 @@ bool drovek_conv_has_few_channels(const drovek_conv_shape *s);
 
 /* Whether taps.c supports the shape: few positions, and a quarter of their windows padding. */
 bool drovek_conv_has_few_taps(const drovek_conv_shape *s);
+
+/* Whether depthwise.c supports the shape: each channel by itself. */
+bool drovek_conv_is_depthwise(const drovek_conv_shape *s);
 
 /* All in this build, in the order in which they are tried; NULL-terminated. */
 extern const drovek_conv_ops *const drovek_conv_ways[];

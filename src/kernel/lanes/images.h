@@ -6,6 +6,7 @@
 #include "kernel/tiers.h"
 
 #include "kernel/lanes/columns.h"
+#include "kernel/lanes/depthwise.h"
 #include "kernel/lanes/lrn.h"
 #include "kernel/lanes/pool.h"
 #include "kernel/lanes/pool_back.h"

@@ -99,7 +99,7 @@ TEST(answers_have_the_value)
     expect("option", "optimizer", "AdamW", "write --rule NAME; drove has adam");
     expect("option", "qqqq", NULL, NULL);
     expect("option", "", NULL, NULL);
-    expect("model", "resnet50", NULL, "drove has no network of that name");
+    expect("model", "resnet101", NULL, "drove has no network of that name");
     expect("model", "nets/best.PT", NULL, "a PyTorch file");
     expect("model", "pt", NULL, NULL);
     expect("model", ".pt", NULL, "a PyTorch file");

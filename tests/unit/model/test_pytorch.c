@@ -112,6 +112,9 @@ TEST(the_image_that_is_read_is_found)
     layer[1] = reader(&drove__layer_dense, 0, vector, vector);
     layer[1].n_w = 3600; /* numbers of a layer with weights are in its own order */
     expect_image(&m, 3, (drove_shape){0});
+    layer[1] = reader(&drove__layer_average_pool, 1, image, (drove_shape){image.c, 1, 1});
+    layer[3] = reader(&drove__layer_dense, 2, layer[1].out, (drove_shape){10, 1, 1});
+    expect_image(&m, 3, (drove_shape){0}); /* of means, not of the image's numbers */
     layer[1] = reader(&drove__layer_sum, 0, vector, vector);
     layer[1].n_bottoms = 2;
     drove_shape found;

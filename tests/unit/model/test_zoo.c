@@ -48,6 +48,11 @@ TEST(numbers_of_parameters_are_those_of_the_literature)
         {"googlenet?auxiliary=0", 224, 3, 1000, 6998552},
         {"vgg16", 224, 3, 1000, 138357544},
         {"vgg19", 224, 3, 1000, 143667240},
+        {"resnet18", 224, 3, 1000, 11689512}, /* these as torchvision counts them */
+        {"resnet34", 224, 3, 1000, 21797672},
+        {"resnet50", 224, 3, 1000, 25557032},
+        {"mobilenetv3", 224, 3, 1000, 2542856},
+        {"mobilenetv3?size=large", 224, 3, 1000, 5483032},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         drove_model *m = make(rows[i].spec, rows[i].side, rows[i].channels, rows[i].n_classes);
@@ -88,6 +93,45 @@ TEST(shapes_are_those_of_the_papers)
     m = make("cifar-quick", 32, 3, 10);
     expect_shape(m, "pool3", 64, 4, 4);
     drove__model_destroy(m);
+
+    m = make("resnet18", 224, 3, 1000);
+    expect_shape(m, "conv1", 64, 112, 112);
+    expect_shape(m, "maxpool", 64, 56, 56);
+    expect_shape(m, "layer2.0.downsample.0", 128, 28, 28);
+    expect_shape(m, "layer4.1", 512, 7, 7);
+    assert_int_equal(find(m, "layer4.1")->act, DROVEK_RELU);
+    assert_int_equal(find(m, "layer4.1.bn2")->act, DROVEK_LINEAR);
+    drove__model_destroy(m);
+    m = make("resnet50", 224, 3, 1000); /* the stride is that of the 3 x 3 convolution */
+    expect_shape(m, "layer2.0.conv1", 128, 56, 56);
+    expect_shape(m, "layer2.0.conv2", 128, 28, 28);
+    expect_shape(m, "layer1.0.downsample.0", 256, 56, 56);
+    drove__model_destroy(m);
+
+    m = make("mobilenetv3", 224, 3, 1000);
+    expect_shape(m, "features.1.block.0.0", 16, 56, 56); /* no convolution to more channels */
+    expect_shape(m, "features.4.block.2.fc1", 24, 1, 1);
+    expect_shape(m, "features.12.0", 576, 7, 7);
+    assert_int_equal(find(m, "features.4.block.1.0")->opt.groups, 96);
+    assert_int_equal(find(m, "classifier.0")->n_out, 1024);
+    assert_true(find(m, "classifier.2")->opt.ratio == 0.2f);
+    assert_true(find(m, "features.0.1")->opt.epsilon == 0.001f);
+    drove__model_destroy(m);
+    m = make("mobilenetv3?size=large&dropout=0", 224, 3, 1000);
+    expect_shape(m, "features.4.block.2.fc2", 72, 1, 1);
+    expect_shape(m, "features.16.0", 960, 7, 7);
+    assert_int_equal(find(m, "classifier.0")->n_out, 1280);
+    assert_false(m->is_random);
+    drove__model_destroy(m);
+}
+
+/* Every window is padded, so that any image has a place for it. */
+TEST(networks_of_padded_windows_take_images_of_any_size)
+{
+    static const char *const specs[] = {"resnet18", "resnet50", "mobilenetv3"};
+    static const size_t sides[] = {1, 2, 28, 32, 33};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t s = 0; s < 5; s++) drove__model_destroy(make(specs[i], sides[s], 1, 3));
 }
 
 /* At the least side that a network says, every layer still has a place for its window. */
@@ -133,7 +177,8 @@ TEST(keys_change_what_they_say)
     drove__model_destroy(m);
 
     static const char *const wrong[] = {"vgg16?droput=0", "lenet?dropout=0", "lenet:3",
-                                        "alexnet?dropout=1", "googlenet?auxiliary=2"};
+                                        "alexnet?dropout=1", "googlenet?auxiliary=2",
+                                        "resnet18?dropout=0", "mobilenetv3?size=huge"};
     const drove_model_io io = {.n_features = 3 * 96 * 96, .n_classes = 10, .image = {3, 96, 96}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(drove__model_create(wrong[i], NULL, "", &io, &m), DROVE_E_ARG);
@@ -148,5 +193,12 @@ TEST(the_activation_is_a_choice)
     assert_int_equal(drove__model_create("lenet", "tanh", "", &io, &m), DROVE_OK);
     assert_int_equal(find(m, "conv1")->act, DROVEK_LINEAR);
     assert_int_equal(find(m, "ip1")->act, DROVEK_TANH);
+    drove__model_destroy(m);
+
+    /* The paper's hard_swish and hard_sigmoid stay. */
+    assert_int_equal(drove__model_create("mobilenetv3", "elu", "", &io, &m), DROVE_OK);
+    assert_int_equal(find(m, "features.2.block.0.1.act")->act, DROVEK_CURVE_elu);
+    assert_int_equal(find(m, "features.4.block.0.1.act")->act, DROVEK_CURVE_hard_swish);
+    assert_int_equal(find(m, "features.4.block.2.fc2.act")->act, DROVEK_CURVE_hard_sigmoid);
     drove__model_destroy(m);
 }
