@@ -35,11 +35,7 @@ drovek_conv_shape conv_shape(size_t c, size_t h, size_t w, size_t o, size_t grou
 
 const drovek_conv_shape *conv_shapes(void)
 {
-<<<<<<< HEAD
-    static drovek_conv_shape shape[36];
-=======
-    static drovek_conv_shape shape[40];
->>>>>>> 4313e271 (wip)
+    static drovek_conv_shape shape[48];
     size_t n = 0;
     shape[n++] = conv_shape(1, 28, 28, 20, 1, square(5, 1, 0, 1));
     shape[n++] = conv_shape(20, 12, 12, 50, 1, square(5, 1, 0, 1));
@@ -71,7 +67,6 @@ const drovek_conv_shape *conv_shapes(void)
     shape[n++] = conv_shape(4, 1, 2, 6, 1, square(1, 1, 1, 1)); /* as above, few positions */
     /* the last window ends before the image does */
     shape[n++] = conv_shape(16, 8, 8, 16, 1, square(3, 2, 0, 1));
-<<<<<<< HEAD
     /* zeros at one end of a side alone, or more there than at the other: the sizes of the output
      * say how many stand below and to the right */
     shape[n] = conv_shape(8, 8, 6, 16, 1, square(3, 2, 0, 1)); /* TensorFlow's "same" */
@@ -84,13 +79,11 @@ const drovek_conv_shape *conv_shapes(void)
     shape[n++].ow -= 4;
     shape[n] = conv_shape(12, 1, 40, 16, 1, (drovek_window){1, 5, 1, 1, 0, 2, 1, 1}); /* 1-d */
     n++;
-=======
     /* each channel by itself: stride, edges alone, windows that leave places out, odd channels */
     shape[n++] = conv_shape(16, 9, 14, 16, 16, square(3, 1, 1, 1));
     shape[n++] = conv_shape(40, 11, 10, 40, 40, square(5, 2, 2, 1));
     shape[n++] = conv_shape(24, 2, 2, 24, 24, square(5, 1, 2, 1));
     shape[n++] = conv_shape(13, 12, 11, 13, 13, (drovek_window){2, 7, 3, 2, 0, 1, 1, 1});
->>>>>>> 4313e271 (wip)
     shape[n] = (drovek_conv_shape){0};
     return shape;
 }
