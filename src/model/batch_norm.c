@@ -162,8 +162,7 @@ static void normalise(const drove_call *c, const part_sums *p, const piece *of)
     float *y = c->y + of->at;
     c->k->column_combine_f32(y, c->bottom[0].x + of->at, NULL, p->a + of->channel, NULL,
                              p->c + of->channel, of->places, of->block, false);
-    if (c->layer->act != DROVEK_LINEAR)
-        c->k->act_f32(y, y, of->places * of->block, c->layer->act);
+    if (c->layer->act != DROVEK_LINEAR) c->k->act_f32(y, y, of->places * of->block, c->layer->act);
 }
 
 /* dy becomes the derivative before the activation. */
@@ -179,8 +178,8 @@ static void add_slopes(const drove_call *c, const part_sums *p, const piece *of)
 static void write_dx(const drove_call *c, const part_sums *p, const piece *of)
 {
     c->k->column_combine_f32(c->bottom[0].dx + of->at, c->dy + of->at, c->bottom[0].x + of->at,
-                             p->a + of->channel, p->b + of->channel, p->c + of->channel,
-                             of->places, of->block, c->bottom[0].adds);
+                             p->a + of->channel, p->b + of->channel, p->c + of->channel, of->places,
+                             of->block, c->bottom[0].adds);
 }
 
 /* Sums of all parts for channel ch. */

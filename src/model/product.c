@@ -97,8 +97,8 @@ static void forward(const drove_call *c)
         if (n_factor == l->n_in) {
             for (size_t i = 0; i < l->n_in; i++) y[i] = x[i] * f[i];
         } else {
-            c->k->column_combine_f32(y, x, NULL, f, NULL, channels_of(c).zero,
-                                     l->in.h * l->in.w, n_channels, false);
+            c->k->column_combine_f32(y, x, NULL, f, NULL, channels_of(c).zero, l->in.h * l->in.w,
+                                     n_channels, false);
         }
     }
 }
@@ -122,7 +122,8 @@ static void backward_by_channel(const drove_call *c, const float *x, const float
         c->k->column_sums_f32(dy, NULL, x, by.zero, n_places, n, by.sum, by.product);
         for (size_t k = 0; k < n; k++) df[k] = (b[1].adds ? df[k] : 0.0f) + (float)by.product[k];
     }
-    if (dx != NULL) c->k->column_combine_f32(dx, dy, NULL, f, NULL, by.zero, n_places, n, b[0].adds);
+    if (dx != NULL)
+        c->k->column_combine_f32(dx, dy, NULL, f, NULL, by.zero, n_places, n, b[0].adds);
 }
 
 static void backward(const drove_call *c)

@@ -20,7 +20,9 @@ drove_status drove__pytorch_image(const drove_model *model, const drove_layer *l
     while (!drove__pytorch_is_reordered(model, blob)) {
         const drove_layer *below = blob > 0 ? &model->layer[blob - 1] : NULL;
         /* Other numbers than those that it reads: of weights, or of pooling. */
-        if (below == NULL || below->n_w > 0 || below->n_in != below->n_out) return DROVE_OK;
+        if (below == NULL || below->n_w > 0 ||
+            drove__shape_floats(below->in) != drove__shape_floats(below->out))
+            return DROVE_OK;
         if (below->n_bottoms > 1)
             return drove__fail(DROVE_E_UNSUPPORTED,
                                "layer %s: expected numbers of one layer, found those of %s, which "

@@ -16,7 +16,7 @@ extern const drove_model_ops drove__zoo_lenet, drove__zoo_cifar_quick, drove__zo
 typedef struct drove_zoo_options {
     float    dropout; /* < 0: the network's own */
     uint64_t units;   /* of its dense layers */
-    unsigned size;  /* of the networks of one name, in the order of their words */
+    unsigned size;    /* of the networks of one name, in the order of their words */
     bool     has_auxiliary;
 } drove_zoo_options;
 #define DROVE_ZOO_DROPOUT                                                                          \

@@ -12,23 +12,23 @@
 
 typedef struct row {
     size_t side, expanded, n_out;
-    bool   squeezes, is_hard; /* its activation is hard_swish, not that of the network */
+    bool squeezes, is_hard; /* its activation is hard_swish, not that of the network */
     size_t stride;
 } row;
 
 /* Tables 1 and 2 of the paper. */
 static const row large[] = {
-    {3, 16, 16, false, false, 1},   {3, 64, 24, false, false, 2},  {3, 72, 24, false, false, 1},
-    {5, 72, 40, true, false, 2},    {5, 120, 40, true, false, 1},  {5, 120, 40, true, false, 1},
-    {3, 240, 80, false, true, 2},   {3, 200, 80, false, true, 1},  {3, 184, 80, false, true, 1},
-    {3, 184, 80, false, true, 1},   {3, 480, 112, true, true, 1},  {3, 672, 112, true, true, 1},
-    {5, 672, 160, true, true, 2},   {5, 960, 160, true, true, 1},  {5, 960, 160, true, true, 1},
+    {3, 16, 16, false, false, 1}, {3, 64, 24, false, false, 2}, {3, 72, 24, false, false, 1},
+    {5, 72, 40, true, false, 2},  {5, 120, 40, true, false, 1}, {5, 120, 40, true, false, 1},
+    {3, 240, 80, false, true, 2}, {3, 200, 80, false, true, 1}, {3, 184, 80, false, true, 1},
+    {3, 184, 80, false, true, 1}, {3, 480, 112, true, true, 1}, {3, 672, 112, true, true, 1},
+    {5, 672, 160, true, true, 2}, {5, 960, 160, true, true, 1}, {5, 960, 160, true, true, 1},
 };
 static const row small[] = {
-    {3, 16, 16, true, false, 2},  {3, 72, 24, false, false, 2}, {3, 88, 24, false, false, 1},
-    {5, 96, 40, true, true, 2},   {5, 240, 40, true, true, 1},  {5, 240, 40, true, true, 1},
-    {5, 120, 48, true, true, 1},  {5, 144, 48, true, true, 1},  {5, 288, 96, true, true, 2},
-    {5, 576, 96, true, true, 1},  {5, 576, 96, true, true, 1},
+    {3, 16, 16, true, false, 2}, {3, 72, 24, false, false, 2}, {3, 88, 24, false, false, 1},
+    {5, 96, 40, true, true, 2},  {5, 240, 40, true, true, 1},  {5, 240, 40, true, true, 1},
+    {5, 120, 48, true, true, 1}, {5, 144, 48, true, true, 1},  {5, 288, 96, true, true, 2},
+    {5, 576, 96, true, true, 1}, {5, 576, 96, true, true, 1},
 };
 
 typedef enum mobilenet_size { SMALL, LARGE } mobilenet_size;
@@ -107,9 +107,9 @@ static void add_row(drove_net *net, const row *r, size_t number, const char *bot
         part(last, module, "1");
         add_squeeze(net, next_module(module, number, &block), last, r->expanded);
     }
-    convolve(net, next_module(module, number, &block), NULL,
-             (drove_zoo_normalised){
-                 .n_out = r->n_out, .side = 1, .stride = 1, .act = DROVEK_LINEAR});
+    convolve(
+        net, next_module(module, number, &block), NULL,
+        (drove_zoo_normalised){.n_out = r->n_out, .side = 1, .stride = 1, .act = DROVEK_LINEAR});
     part(last, module, "1");
     if (r->stride == 1 && r->n_out == n_in) {
         snprintf(module, sizeof module, "features.%zu", number);
@@ -162,8 +162,7 @@ static drove_status build_mobilenet(const drove_spec *spec, const drove_model_io
 
 const drove_model_ops drove__zoo_mobilenetv3 = {
     .name = "mobilenetv3",
-    .help = "MobileNetV3, small or large, as in torchvision, made for 224 x 224, from any size, "
-            "dropout 0.2",
+    .help = "MobileNetV3, as in torchvision, made for 224 x 224, dropout 0.2",
     .source = "Howard et al., ICCV 2019",
     .default_rule = "momentum:0.9",
     .keys = keys,

@@ -54,10 +54,10 @@ static void add_block(drove_net *net, const char *block, const char *bottom, con
     }
     char shortcut[DROVE_LAYER_NAME_SIZE];
     if (has_shortcut)
-        drove__zoo_normalised(net, part(conv, block, "downsample.0"),
-                              part(shortcut, block, "downsample.1"), bottom,
-                              &(drove_zoo_normalised){
-                                  .n_out = last->n_out, .side = 1, .stride = stride, .epsilon = epsilon});
+        drove__zoo_normalised(
+            net, part(conv, block, "downsample.0"), part(shortcut, block, "downsample.1"), bottom,
+            &(drove_zoo_normalised){
+                .n_out = last->n_out, .side = 1, .stride = stride, .epsilon = epsilon});
     drove__zoo_join(net, &drove__layer_sum, block, norm, has_shortcut ? shortcut : bottom)->act =
         net->act;
 }
@@ -68,9 +68,9 @@ static drove_status build_resnet(const resnet_kind *kind, const drove_model_io *
     drove_net net;
     char block[DROVE_LAYER_NAME_SIZE], bottom[DROVE_LAYER_NAME_SIZE] = "maxpool";
     drove__zoo_begin(&net, kind->name, io, act, 1, NULL);
-    drove__zoo_normalised(
-        &net, "conv1", "bn1", NULL,
-        &(drove_zoo_normalised){.n_out = 64, .side = 7, .stride = 2, .epsilon = epsilon, .act = act});
+    drove__zoo_normalised(&net, "conv1", "bn1", NULL,
+                          &(drove_zoo_normalised){
+                              .n_out = 64, .side = 7, .stride = 2, .epsilon = epsilon, .act = act});
     drove_node *pool = drove__zoo_pool(&net, &drove__layer_max_pool, "maxpool", NULL, 3, 2);
     pool->opt.window.ph = pool->opt.window.pw = 1;
     pool->opt.rounds_up = false;
@@ -115,7 +115,7 @@ static drove_status build_50(const drove_spec *spec, const drove_model_io *io, d
 
 const drove_model_ops drove__zoo_resnet18 = {
     .name = "resnet18",
-    .help = "ResNet of 18 layers, basic blocks, as in torchvision, made for 224 x 224, from any size",
+    .help = "ResNet of 18 layers, basic blocks, as in torchvision, made for 224 x 224",
     .source = "He, Zhang, Ren, Sun, CVPR 2016",
     .default_rule = "momentum:0.9",
     .build = build_18,
@@ -123,7 +123,7 @@ const drove_model_ops drove__zoo_resnet18 = {
 
 const drove_model_ops drove__zoo_resnet34 = {
     .name = "resnet34",
-    .help = "ResNet of 34 layers, basic blocks, as in torchvision, made for 224 x 224, from any size",
+    .help = "ResNet of 34 layers, basic blocks, as in torchvision, made for 224 x 224",
     .source = "He, Zhang, Ren, Sun, CVPR 2016",
     .default_rule = "momentum:0.9",
     .build = build_34,
@@ -131,7 +131,7 @@ const drove_model_ops drove__zoo_resnet34 = {
 
 const drove_model_ops drove__zoo_resnet50 = {
     .name = "resnet50",
-    .help = "ResNet of 50 layers, bottleneck blocks, as in torchvision, made for 224 x 224, from any size",
+    .help = "ResNet of 50 layers, bottleneck blocks, as in torchvision, made for 224 x 224",
     .source = "He, Zhang, Ren, Sun, CVPR 2016",
     .default_rule = "momentum:0.9",
     .build = build_50,

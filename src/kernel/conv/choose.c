@@ -73,7 +73,8 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
     const bool is_wide = strstr(opt->kernels->gemm_source, "avx512") != NULL;
     const drovek_format blocks = is_wide ? DROVEK_NCHW16 : DROVEK_NCHW8;
     const size_t block = drovek_block(blocks, s->c);
-    if (plain == DROVEK_NHWC && drovek_conv_is_depthwise(s)) { /* products of one channel are slow */
+    if (plain == DROVEK_NHWC &&
+        drovek_conv_is_depthwise(s)) { /* products of one channel are slow */
         add_candidate(r, "depthwise", plain, plain);
         if (!has_library) return;
         add_candidate(r, "onednn", plain, plain);

@@ -16,10 +16,10 @@
 typedef struct state {
     drovek_pool images; /* the geometry, of one block */
     size_t n_blocks, n_taps;
-    float *rows;     /* [n_blocks * block][n_taps] weights in the order of theta */
-    float *turned;   /* [n_blocks][n_taps][block] */
-    float *b;        /* [n_blocks * block] */
-    void *memory;    /* of all three */
+    float *rows;   /* [n_blocks * block][n_taps] weights in the order of theta */
+    float *turned; /* [n_blocks][n_taps][block] */
+    float *b;      /* [n_blocks * block] */
+    void *memory;  /* of all three */
 } state;
 
 bool drovek_conv_is_depthwise(const drovek_conv_shape *s)
@@ -122,9 +122,8 @@ static void data(drovek_conv *conv, const float *dy, const float *w, float *dx, 
     k->copy_f32(st->rows, w, st->n_blocks * p->c * st->n_taps);
     turn(st, false);
     for (size_t i = 0; i < n; i++)
-        k->depthwise_back_f32(p, dy + i * n_out,
-                              st->turned + i % st->n_blocks * st->n_taps * p->c, dx + i * n_in,
-                              n == 1 ? n_rows : 1, adds);
+        k->depthwise_back_f32(p, dy + i * n_out, st->turned + i % st->n_blocks * st->n_taps * p->c,
+                              dx + i * n_in, n == 1 ? n_rows : 1, adds);
 }
 
 static void weights(drovek_conv *conv, const float *x, const float *dy, float *dw, size_t n_rows)
@@ -135,9 +134,9 @@ static void weights(drovek_conv *conv, const float *x, const float *dy, float *d
     const size_t n_w = st->n_blocks * p->c * st->n_taps;
     memset(st->turned, 0, n_w * sizeof *st->turned);
     for (size_t i = 0; i < n; i++)
-        conv->opt.kernels->depthwise_weights_f32(
-            p, x + i * n_in, dy + i * n_out, st->turned + i % st->n_blocks * st->n_taps * p->c,
-            n == 1 ? n_rows : 1);
+        conv->opt.kernels->depthwise_weights_f32(p, x + i * n_in, dy + i * n_out,
+                                                 st->turned + i % st->n_blocks * st->n_taps * p->c,
+                                                 n == 1 ? n_rows : 1);
     turn(st, true);
     memcpy(dw, st->rows, n_w * sizeof *dw);
 }

@@ -10,7 +10,8 @@
 #include <string.h>
 
 const drovek_conv_ops *const drovek_conv_ways[] = {
-    &drovek_conv_gemm,   &drovek_conv_windows, &drovek_conv_taps, &drovek_conv_depthwise,
+    &drovek_conv_gemm,   &drovek_conv_windows,
+    &drovek_conv_taps,   &drovek_conv_depthwise,
     &drovek_conv_planes,
 #if DROVEK_ONEDNN
     &drovek_conv_onednn,

@@ -76,10 +76,10 @@ INLINE dw_side dw_back_side(size_t k, size_t step, size_t pad, size_t n_from, si
 
 /* A run of outputs along a line: strides in floats. */
 typedef struct dw_run {
-    const float *from, *w, *b;      /* of its first tap; b NULL: 0 */
-    size_t       n_rows, n_cols;    /* taps */
-    ptrdiff_t    row, col, next;    /* in `from`: to the next row and column of taps, output */
-    size_t       w_row, w_col;      /* in w */
+    const float *from, *w, *b;   /* of its first tap; b NULL: 0 */
+    size_t       n_rows, n_cols; /* taps */
+    ptrdiff_t    row, col, next; /* in `from`: to the next row and column of taps, output */
+    size_t       w_row, w_col;   /* in w */
     float       *to;
     size_t       to_next;
     bool         adds;
@@ -115,15 +115,15 @@ INLINE void dw_sum(const dw_run *r, size_t at, size_t n_run, size_t n_vec, size_
         }
     }
     UNROLL
-    for (size_t i = 0; i < n_run; i++) block_store(r->to + i * r->to_next + at, sum[i], n_vec, last);
+    for (size_t i = 0; i < n_run; i++)
+        block_store(r->to + i * r->to_next + at, sum[i], n_vec, last);
 }
 
 /* All channels. */
 INLINE void dw_sum_run(const dw_run *r, size_t c)
 {
     size_t j = 0;
-    for (; j + DW_VECS * LANES <= c; j += DW_VECS * LANES)
-        dw_sum(r, j, DW_RUN, DW_VECS, LANES);
+    for (; j + DW_VECS * LANES <= c; j += DW_VECS * LANES) dw_sum(r, j, DW_RUN, DW_VECS, LANES);
     for (; j + LANES <= c; j += LANES) dw_sum(r, j, DW_RUN, 1, LANES);
     if (j < c) dw_sum(r, j, DW_RUN, 1, c - j);
 }
@@ -137,42 +137,48 @@ INLINE void dw_sum_one(const dw_run *r, size_t c)
     if (j < c) dw_sum(r, j, 1, 1, c - j);
 }
 
-/* One image, one phase of each side; from[.][w_from][c], to[.][w_to][c]. */
-INLINE void dw_image(const dw_side *rows, const dw_side *cols, size_t kw, size_t c,
-                     const float *from, size_t w_from, const float *w, const float *b, float *to,
-                     size_t w_to, bool adds)
+/* A pass over one image: from[.][w_from][c], w[.][kw][c], to[.][w_to][c]. */
+typedef struct dw_pass {
+    const float *from, *w, *b;
+    float       *to;
+    size_t       w_from, w_to, kw, c;
+    bool         adds;
+} dw_pass;
+
+/* One phase of each side. */
+INLINE void dw_phase(const dw_pass *p, const dw_side *rows, const dw_side *cols)
 {
-    dw_run r = {.b = b,
-                .row = rows->direction * (ptrdiff_t)(w_from * c),
-                .col = cols->direction * (ptrdiff_t)c,
-                .next = cols->step * (ptrdiff_t)c,
-                .w_row = rows->tap_step * kw * c,
-                .w_col = cols->tap_step * c,
-                .to_next = cols->to_step * c,
-                .adds = adds};
+    const size_t c = p->c;
+    dw_run       r = {.b = p->b,
+                      .row = rows->direction * (ptrdiff_t)(p->w_from * c),
+                      .col = cols->direction * (ptrdiff_t)c,
+                      .next = cols->step * (ptrdiff_t)c,
+                      .w_row = rows->tap_step * p->kw * c,
+                      .w_col = cols->tap_step * c,
+                      .to_next = cols->to_step * c,
+                      .adds = p->adds};
     for (size_t i = 0; i < rows->n; i++) {
         const dw_taps   y = dw_inside(rows, i);
-        const ptrdiff_t line = rows->first + (ptrdiff_t)i * rows->step +
-                               (ptrdiff_t)y.first * rows->direction;
-        float          *to_line = to + (rows->to_first + i * rows->to_step) * w_to * c;
-        const float    *w_line = w + (rows->tap_first + y.first * rows->tap_step) * kw * c;
+        const ptrdiff_t line =
+            rows->first + (ptrdiff_t)i * rows->step + (ptrdiff_t)y.first * rows->direction;
+        float       *to_line = p->to + (rows->to_first + i * rows->to_step) * p->w_to * c;
+        const float *w_line = p->w + (rows->tap_first + y.first * rows->tap_step) * p->kw * c;
         r.n_rows = y.last - y.first;
-        for (size_t k = 0; k < cols->n;) {
-            const dw_taps x = dw_inside(cols, k);
-            size_t        n_run = 1;
+        for (size_t k = 0, n_run; k < cols->n; k += n_run) {
+            const dw_taps   x = dw_inside(cols, k);
+            const ptrdiff_t at =
+                cols->first + (ptrdiff_t)k * cols->step + (ptrdiff_t)x.first * cols->direction;
+            n_run = 1;
             if (x.last - x.first == cols->n_taps && k + DW_RUN <= cols->n) {
                 const dw_taps far = dw_inside(cols, k + DW_RUN - 1);
                 if (far.last - far.first == cols->n_taps) n_run = DW_RUN;
             }
-            const ptrdiff_t at = cols->first + (ptrdiff_t)k * cols->step +
-                                 (ptrdiff_t)x.first * cols->direction;
             r.n_cols = x.last - x.first;
-            r.from = from + (line * (ptrdiff_t)w_from + at) * (ptrdiff_t)c;
+            r.from = p->from + (line * (ptrdiff_t)p->w_from + at) * (ptrdiff_t)c;
             r.w = w_line + (cols->tap_first + x.first * cols->tap_step) * c;
             r.to = to_line + (cols->to_first + k * cols->to_step) * c;
             if (n_run == DW_RUN) dw_sum_run(&r, c);
             else dw_sum_one(&r, c);
-            k += n_run;
         }
     }
 }
@@ -182,70 +188,90 @@ static void depthwise_f32(const drovek_pool *p, const float *x, const float *w, 
 {
     const dw_side rows = dw_forward_side(p->kh, p->sh, p->ph, p->h, p->oh);
     const dw_side cols = dw_forward_side(p->kw, p->sw, p->pw, p->w, p->ow);
-    for (size_t i = 0; i < n; i++)
-        dw_image(&rows, &cols, p->kw, p->c, x + i * p->h * p->w * p->c, p->w, w, b,
-                 y + i * p->oh * p->ow * p->c, p->ow, false);
+    for (size_t i = 0; i < n; i++) {
+        const dw_pass one = {.from = x + i * p->h * p->w * p->c,
+                             .w = w,
+                             .b = b,
+                             .to = y + i * p->oh * p->ow * p->c,
+                             .w_from = p->w,
+                             .w_to = p->ow,
+                             .kw = p->kw,
+                             .c = p->c};
+        dw_phase(&one, &rows, &cols);
+    }
 }
 
 static void depthwise_back_f32(const drovek_pool *p, const float *dy, const float *w, float *dx,
                                size_t n, bool adds)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        const dw_pass one = {.from = dy + i * p->oh * p->ow * p->c,
+                             .w = w,
+                             .to = dx + i * p->h * p->w * p->c,
+                             .w_from = p->ow,
+                             .w_to = p->w,
+                             .kw = p->kw,
+                             .c = p->c,
+                             .adds = adds};
         for (size_t phase = 0; phase < p->sh * p->sw; phase++) {
             const dw_side rows = dw_back_side(p->kh, p->sh, p->ph, p->oh, p->h, phase / p->sw);
             const dw_side cols = dw_back_side(p->kw, p->sw, p->pw, p->ow, p->w, phase % p->sw);
-            dw_image(&rows, &cols, p->kw, p->c, dy + i * p->oh * p->ow * p->c, p->ow, w, NULL,
-                     dx + i * p->h * p->w * p->c, p->w, adds);
+            dw_phase(&one, &rows, &cols);
         }
+    }
 }
 
 /* ---- the weights' gradient ---- */
 
 enum { DW_TAPS = 5 }; /* columns of a window that are summed at once */
 
-/* dw[n_taps][c] += sum over n outputs of x[(i * next + tap)][c] dy[i][c], for one line of taps and
- * outputs that have all of them inside. */
-INLINE void dw_add_line(const float *x, size_t next, const float *dy, float *dw, size_t n, size_t c,
-                        size_t n_taps, size_t n_vec, size_t last)
+/* n outputs side by side, whose windows have the same columns inside: the first of these, in one
+ * line of x. */
+typedef struct dw_outputs {
+    const float *x, *dy;
+    size_t       n, next, c; /* next: floats of x to the next output's window */
+} dw_outputs;
+
+/* dw[n_taps][c] += sum over the outputs of x[tap][c] dy[c] */
+INLINE void dw_add_block(const dw_outputs *o, float *dw, size_t n_taps, size_t at, size_t n_vec,
+                         size_t last)
 {
-    vec sum[DW_TAPS][DW_VECS];
+    const float *x = o->x + at, *dy = o->dy + at;
+    vec          sum[DW_TAPS][DW_VECS];
     UNROLL
-    for (size_t t = 0; t < n_taps; t++) block_load(sum[t], dw + t * c, n_vec, last);
-    for (size_t i = 0; i < n; i++, x += next, dy += c) {
+    for (size_t t = 0; t < n_taps; t++) block_load(sum[t], dw + t * o->c + at, n_vec, last);
+    for (size_t i = 0; i < o->n; i++, x += o->next, dy += o->c) {
         UNROLL
         for (size_t v = 0; v < n_vec; v++) {
             const size_t count = block_count(v, n_vec, last);
             const vec    d = vec_load(dy + v * LANES, count);
             UNROLL
             for (size_t t = 0; t < n_taps; t++)
-                sum[t][v] = vec_fma(vec_load(x + t * c + v * LANES, count), d, sum[t][v]);
+                sum[t][v] = vec_fma(vec_load(x + t * o->c + v * LANES, count), d, sum[t][v]);
         }
     }
     UNROLL
-    for (size_t t = 0; t < n_taps; t++) block_store(dw + t * c, sum[t], n_vec, last);
+    for (size_t t = 0; t < n_taps; t++) block_store(dw + t * o->c + at, sum[t], n_vec, last);
 }
 
-INLINE void dw_add_taps(const float *x, size_t next, const float *dy, float *dw, size_t n, size_t c,
-                        size_t n_taps)
+INLINE void dw_add_taps(const dw_outputs *o, float *dw, size_t n_taps)
 {
     size_t j = 0;
-    for (; j + DW_VECS * LANES <= c; j += DW_VECS * LANES)
-        dw_add_line(x + j, next, dy + j, dw + j, n, c, n_taps, DW_VECS, LANES);
-    for (; j + LANES <= c; j += LANES)
-        dw_add_line(x + j, next, dy + j, dw + j, n, c, n_taps, 1, LANES);
-    if (j < c) dw_add_line(x + j, next, dy + j, dw + j, n, c, n_taps, 1, c - j);
+    for (; j + DW_VECS * LANES <= o->c; j += DW_VECS * LANES)
+        dw_add_block(o, dw, n_taps, j, DW_VECS, LANES);
+    for (; j + LANES <= o->c; j += LANES) dw_add_block(o, dw, n_taps, j, 1, LANES);
+    if (j < o->c) dw_add_block(o, dw, n_taps, j, 1, o->c - j);
 }
 
-static void dw_add(const float *x, size_t next, const float *dy, float *dw, size_t n, size_t c,
-                   size_t n_taps)
+static void dw_add(dw_outputs o, float *dw, size_t n_taps)
 {
-    for (; n_taps >= DW_TAPS; n_taps -= DW_TAPS, x += DW_TAPS * c, dw += DW_TAPS * c)
-        dw_add_taps(x, next, dy, dw, n, c, DW_TAPS);
+    for (; n_taps >= DW_TAPS; n_taps -= DW_TAPS, o.x += DW_TAPS * o.c, dw += DW_TAPS * o.c)
+        dw_add_taps(&o, dw, DW_TAPS);
     switch (n_taps) {
-    case 4: dw_add_taps(x, next, dy, dw, n, c, 4); break;
-    case 3: dw_add_taps(x, next, dy, dw, n, c, 3); break;
-    case 2: dw_add_taps(x, next, dy, dw, n, c, 2); break;
-    case 1: dw_add_taps(x, next, dy, dw, n, c, 1); break;
+    case 4: dw_add_taps(&o, dw, 4); break;
+    case 3: dw_add_taps(&o, dw, 3); break;
+    case 2: dw_add_taps(&o, dw, 2); break;
+    case 1: dw_add_taps(&o, dw, 1); break;
     default: break;
     }
 }
@@ -260,7 +286,6 @@ static void depthwise_weights_f32(const drovek_pool *p, const float *x, const fl
         for (size_t oy = 0; oy < p->oh; oy++, dy += p->ow * c) {
             const dw_taps y = dw_inside(&rows, oy);
             for (size_t ox = 0, n_same; ox < p->ow; ox += n_same) {
-                /* Neighbours whose windows have the same columns inside. */
                 const dw_taps t = dw_inside(&cols, ox);
                 for (n_same = 1; ox + n_same < p->ow; n_same++) {
                     const dw_taps next = dw_inside(&cols, ox + n_same);
@@ -269,8 +294,12 @@ static void depthwise_weights_f32(const drovek_pool *p, const float *x, const fl
                 for (size_t ky = y.first; ky < y.last; ky++) {
                     const size_t line = oy * p->sh + ky - p->ph;
                     const size_t col = ox * p->sw + t.first - p->pw;
-                    dw_add(x + (line * p->w + col) * c, p->sw * c, dy + ox * c,
-                           dw + (ky * p->kw + t.first) * c, n_same, c, t.last - t.first);
+                    dw_add((dw_outputs){.x = x + (line * p->w + col) * c,
+                                        .dy = dy + ox * c,
+                                        .n = n_same,
+                                        .next = p->sw * c,
+                                        .c = c},
+                           dw + (ky * p->kw + t.first) * c, t.last - t.first);
                 }
             }
         }

@@ -176,9 +176,10 @@ TEST(keys_change_what_they_say)
     assert_int_equal(m->n_heads, 1);
     drove__model_destroy(m);
 
-    static const char *const wrong[] = {"vgg16?droput=0", "lenet?dropout=0", "lenet:3",
-                                        "alexnet?dropout=1", "googlenet?auxiliary=2",
-                                        "resnet18?dropout=0", "mobilenetv3?size=huge"};
+    static const char *const wrong[] = {
+        "vgg16?droput=0",       "lenet?dropout=0",       "lenet:3",
+        "alexnet?dropout=1",    "googlenet?auxiliary=2", "resnet18?dropout=0",
+        "mobilenetv3?size=huge"};
     const drove_model_io io = {.n_features = 3 * 96 * 96, .n_classes = 10, .image = {3, 96, 96}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(drove__model_create(wrong[i], NULL, "", &io, &m), DROVE_E_ARG);
