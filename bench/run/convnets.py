@@ -166,10 +166,10 @@ def compare(args, name):
             programs["onednn " + form] = lambda form=form: start_onednn(args, name, form)
     programs["torch"] = lambda: start_torch(args, name, False)
     programs["torch channels_last"] = lambda: start_torch(args, name, True)
-    runs = {who: [] for who in programs}
+    runs = {who: [] for who in programs if args.only is None or who in args.only.split(",")}
     for _ in range(args.rounds):
-        for who, program in programs.items():
-            runs[who].append(program())
+        for who in runs:
+            runs[who].append(programs[who]())
     median = {who: statistics.median(r["iteration_s"] for r in each) for who, each in runs.items()}
     for who, each in runs.items():
         line = {"bench": "convnets", "net": name, "program": who, "batch": case["batch"], "threads": case["threads"],
@@ -200,6 +200,7 @@ def main():
     for word in "batch", "side", "threads":
         parser.add_argument("--" + word, type=int, help="instead of the cases'")
     parser.add_argument("--two-threads", default="--strategy accumulate --workers host:0", help="drove's options for two threads")
+    parser.add_argument("--only", help="programs, with commas: drove,torch ... [all]")
     parser.add_argument("--torch", help=argparse.SUPPRESS)
     parser.add_argument("--channels-last", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
