@@ -73,6 +73,7 @@ static drove_status build_resnet(const resnet_kind *kind, const drove_model_io *
                               .n_out = 64, .side = 7, .stride = 2, .epsilon = epsilon, .act = act});
     drove_node *pool = drove__zoo_pool(&net, &drove__layer_max_pool, "maxpool", NULL, 3, 2);
     pool->opt.window.ph = pool->opt.window.pw = 1;
+    pool->opt.padding.below = pool->opt.padding.right = 1;
     pool->opt.rounds_up = false;
 
     for (size_t s = 0; s < STAGES; s++) {

@@ -102,6 +102,10 @@ TEST(shapes_are_those_of_the_papers)
     assert_int_equal(find(m, "layer4.1")->act, DROVEK_RELU);
     assert_int_equal(find(m, "layer4.1.bn2")->act, DROVEK_LINEAR);
     drove__model_destroy(m);
+    m = make("resnet18", 33, 3, 10); /* zeros count on all sides */
+    expect_shape(m, "conv1", 64, 17, 17);
+    expect_shape(m, "maxpool", 64, 9, 9);
+    drove__model_destroy(m);
     m = make("resnet50", 224, 3, 1000); /* the stride is that of the 3 x 3 convolution */
     expect_shape(m, "layer2.0.conv1", 128, 56, 56);
     expect_shape(m, "layer2.0.conv2", 128, 28, 28);
