@@ -107,6 +107,10 @@ cat >tree/docs/methods/papers.md <<'END'
 |---|---|---|
 | Figure 2 | [page](../results/page.md) | yes, modelled: 2 workers are faster <!-- c:figure2 --> |
 | eq. 3 | - | yes |
+
+| claim | evidence | verdict |
+|---|---|---|
+| two workers are faster | modelled | yes, modelled: in 2.50 s <!-- c:headline --> |
 END
 cat >tree/docs/results/page.md <<'END'
 # A page of 3 numbers
@@ -137,6 +141,7 @@ cat >tree/docs/results/claims.txt <<'END'
 records 0
 [methods/papers.md]
 figure2 ? ? ? | page.times("^2 | a", 2) < page.times("^1", 2)
+headline ? ? ? | page.times("^2 | a", 2)
 [results/page.md]
 seconds ? ? ? | times("^2 | a", "seconds") ; times("^2 | a", 2, 1) ; times("^2 | a", 2) < times("^2 | b", 2)
 steps ? ? ? | times("2 | a", 3)
@@ -146,7 +151,7 @@ lines ? ? ? | lines("page.jsonl", "n", method="a")
 END
 "$check" --sign tree >report.txt || fail "a true page is not signed"
 "$check" tree >report.txt || fail "a true page is not accepted"
-grep -q '^check-claims: 6 sentences' report.txt || fail "other sentences count"
+grep -q '^check-claims: 7 sentences' report.txt || fail "other sentences count"
 grep -q '^seconds modelled 3 ' tree/docs/results/claims.txt || fail "the kind of a table is not signed"
 grep -q '^lines real - ' tree/docs/results/claims.txt || fail "the kind of no table is not signed"
 
@@ -174,6 +179,7 @@ breach results/claims.txt '$a gone real - 00000 | given 3' 'docs/results/page.md
 breach results/claims.txt 's/"^2 | a", "seconds"/"^2 | c", "seconds"/' "KeyError: times has no row '^2 | c'"
 breach results/claims.txt '1a open results/none.md 3' 'docs/results/none.md: no such page'
 breach methods/papers.md 's/yes, modelled:/yes:/' 'figure2: its figures are modelled, and it does not say so'
+breach methods/papers.md 's/| modelled |/| real |/' 'headline: its figures are modelled, its evidence is called real'
 breach methods/papers.md 's/ <!-- c:figure2 -->//' 'papers.md:3: has no id'
 
 # A page that is not covered may have as many open sentences as its line says, and no more.
