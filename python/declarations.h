@@ -190,6 +190,15 @@ const char  *drove_predictor_name(const drove_predictor *predictor);
 void drove_predictor_bytes(const drove_predictor *predictor, const void **bytes, size_t *n_bytes);
 drove_status drove_predictor_save(const drove_predictor *predictor, const char *path);
 
+/* models for other programs */
+typedef struct {
+    const char *model, *out;
+    ...;
+} drove_export_options;
+drove_status drove_export_onnx(const drove_export_options *opt);
+drove_status drove_export_c(const drove_export_options *opt);
+drove_status drove_export_pytorch(const drove_export_options *opt);
+
 /* evaluation */
 typedef struct {
     const char *model, *data, *isa;

@@ -53,6 +53,24 @@ class Model:
         """Writes the model file, which `drove predict` and load_model read.  It appears whole or not at all."""
         check(lib.drove_predictor_save(self._predictor, encoded(os.fspath(path))))
 
+    def export(self, path, form=None):
+        """Writes the model for other programs, as `drove export` does, with its scaling and class names.
+
+        form: "onnx", "c" (C99 source) or "pytorch" (parameters as safetensors, for load_state_dict); None: by a path that
+        ends in .onnx or .c.  The file appears whole or not at all.  NotImplementedError: the form cannot express a part of
+        the model, which the text names.
+        """
+        path = os.fspath(path)
+        writers = {"onnx": lib.drove_export_onnx, "c": lib.drove_export_c, "pytorch": lib.drove_export_pytorch}
+        ending = os.path.splitext(path)[1]
+        if form is None and ending in (".onnx", ".c"):
+            form = ending[1:]
+        if form not in writers:
+            raise ValueError(f"expected form='onnx', 'c' or 'pytorch', or a path that ends in .onnx or .c, "
+                             f"found form={form!r} and {path!r}")
+        model, out = ffi.new("char[]", encoded(self.name)), ffi.new("char[]", encoded(path))
+        check(writers[form](ffi.new("drove_export_options *", {"model": model, "out": out})))
+
     def __getstate__(self):
         return {"bytes": self.to_bytes()}
 
