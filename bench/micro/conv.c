@@ -561,7 +561,7 @@ int main(int argc, char **argv)
         b.kernels[f] = drovek_narrow(&b.kernels[0], (drovek_factors)f);
     check(drove__rounding_parse("xorshift", &rounding));
     check(drove__rounder_init(&b.rounder, &rounding,
-                              drovek_blocks(DROVE_F32, DROVE_I16, DROVE_FIXED_STRETCH)));
+                              drovek_blocks(DROVE_F32, DROVE_I16, false, DROVE_FIXED_STRETCH)));
     drove__rounder_seed(&b.rounder, 1, 0);
     start_library();
     for (size_t i = 0; i < DROVE_COUNT(layers); i++) {

@@ -100,7 +100,7 @@ static drovek_bits make_bits(rounding how)
 /* A small step at the largest shift, as engine/linear/rounding.h would make it. */
 static drovek_factor small_factor(drove_number d, drove_number m)
 {
-    int shift = drovek_fraction_of(d, m).shift;
+    int shift = drovek_fraction_of(d, m, false).shift;
     return (drovek_factor){shift == 8 ? 3 : shift == 12 ? 12 : 90, shift, 1e-3f};
 }
 

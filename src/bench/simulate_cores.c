@@ -158,7 +158,7 @@ static void dense_line(sim *s, unsigned who)
         uint8_t *w = me->copy + me->at * LINE;
         if (me->writes)
             (void)k->axpy[d][m](w, &x, &me->factor, 1, n,
-                                drove__rounder_next(&me->rounder, d, m, n));
+                                drove__rounder_next(&me->rounder, d, m, false, n));
         else me->dot += k->dot[d][m](x, w, n);
         /* A whole line, as the vector store of an AXPY is. */
         if (me->writes) memcpy(s->lesson->model + me->at * LINE, w, LINE);

@@ -13,12 +13,16 @@
  *     w_i    = clamp(w_i + delta_i)                   never wraps; clamped writes are counted
  *
  * where r_i is a random integer in [0, 2^shift): the top `shift` bits of a random byte or 16-bit
- * word.  clamp is to the whole range of the format: [-8, 7], [-128, 127] or [-32768, 32767].
+ * word; of a shift above 16, (word + 1/2) 2^(shift - 16).  clamp is to the whole range of the
+ * format: [-8, 7], [-128, 127] or [-32768, 32767].
  * The caller keeps these bounds on shift and on the sum of |a| over the rows of a batch
  * (engine/linear/rounding.h makes such factors).  Random numbers are bytes or words:
- *     D8M8, D4M8, D4M4:  shift <= 8,  sum <= 256:    bytes; 16-bit lanes suffice
- *     D8M4:              shift <= 12, sum <= 224:    words; 16-bit lanes suffice
- *     else:              shift <= 15, sum <= 32767:  words; 32-bit lanes suffice
+ *     one row of D8M8, D4M8, D4M4:  shift <= 8,  |a| <= 256:    bytes; 16-bit lanes suffice
+ *     one row of D8M4:              shift <= 12, |a| <= 224:    words; 16-bit lanes suffice
+ *     one row of others:            shift <= 15, |a| <= 32767:  words; 32-bit lanes suffice
+ *     several rows:                 shift <= 22, sum <= 32767:  words; 32-bit lanes suffice
+ * Each factor of a batch is rounded by itself.  With as few bits behind the point as one row has,
+ * their errors would add up to more than that of the one rounding of the write.
  * Floats:
  *     D float, M integer:  delta_i = floor(fmaf(factor.f, x_i, (r_i + 0.5) / 2^16)), r_i a 16-bit
  *                          word; w_i + delta_i as above, and NaN counts as the lowest number
@@ -26,10 +30,10 @@
  *     dot with a float on either side: float multiply-adds, within the bound of tests/kernel
  *
  * Random bits come in blocks of 64 bytes: number i uses byte i % 64 or word i % 32 (little endian)
- * of its block; see drovek_bits.  Sparse rows count their stored numbers.  D4M4 and D8M4 use blocks
- * two by two: the numbers at even positions use the first one, those at odd positions the second,
- * in order, so that the two halves of a register of pairs need no shuffling.  Without rounding (M
- * float, or a share of 1) bits are neither read nor advanced, and may be NULL.
+ * of its block; see drovek_bits.  Sparse rows count their stored numbers.  One row of D4M4 and of
+ * D8M4 uses blocks two by two: the numbers at even positions use the first one, those at odd
+ * positions the second, in order, so that the two halves of a register of pairs need no shuffling.
+ * Without rounding (M float, or a share of 1) bits are neither read nor advanced, and may be NULL.
  *
  * Formats of 4 bits have dense kernels alone.  Of an odd n the upper half of w's last byte is not a
  * number of w; it is written back as it was read.
@@ -80,25 +84,27 @@ typedef struct drovek_fraction {
     bool    is_split; /* blocks two by two          */
 } drovek_fraction;
 
-static inline drovek_fraction drovek_fraction_of(drove_number d, drove_number m)
+/* Of an AXPY of one example, or (is_batch) of several. */
+static inline drovek_fraction drovek_fraction_of(drove_number d, drove_number m, bool is_batch)
 {
+    if (is_batch) return (drovek_fraction){22, 32767, false, false};
     if (d > DROVE_I8 || m > DROVE_I8) return (drovek_fraction){15, 32767, false, false};
     if (d == DROVE_I8 && m == DROVE_I4) return (drovek_fraction){12, 224, false, true};
     return (drovek_fraction){8, 256, true, m == DROVE_I4};
 }
 
 /* Numbers that one block serves, or two that are used together. */
-static inline size_t drovek_per_draw(drove_number d, drove_number m)
+static inline size_t drovek_per_draw(drove_number d, drove_number m, bool is_batch)
 {
-    drovek_fraction f = drovek_fraction_of(d, m);
+    drovek_fraction f = drovek_fraction_of(d, m, is_batch);
     return (f.is_bytes ? 64u : 32u) << f.is_split;
 }
 
 /* Blocks that an AXPY over n numbers uses. */
-static inline size_t drovek_blocks(drove_number d, drove_number m, size_t n)
+static inline size_t drovek_blocks(drove_number d, drove_number m, bool is_batch, size_t n)
 {
-    size_t per_draw = drovek_per_draw(d, m);
-    return (n + per_draw - 1) / per_draw << drovek_fraction_of(d, m).is_split;
+    size_t per_draw = drovek_per_draw(d, m, is_batch);
+    return (n + per_draw - 1) / per_draw << drovek_fraction_of(d, m, is_batch).is_split;
 }
 
 typedef struct drovek_factor {

@@ -54,11 +54,13 @@ uint32_t random_word(const drovek_bits *bits, size_t i)
     return random_byte(bits, 2 * i) + 256 * random_byte(bits, 2 * i + 1);
 }
 
-uint32_t random_of(const drovek_bits *bits, drove_number d, drove_number m, size_t i)
+uint32_t random_of(const drovek_bits *bits, drove_number d, drove_number m, bool is_batch, size_t i)
 {
-    bool is_bytes = d < DROVE_I16 && m < DROVE_I16 && !(d == DROVE_I8 && m == DROVE_I4);
+    bool is_bytes =
+        !is_batch && d < DROVE_I16 && m < DROVE_I16 && !(d == DROVE_I8 && m == DROVE_I4);
     size_t per_block = is_bytes ? 64 : 32;
-    if (m == DROVE_I4 && d < DROVE_I16) /* even and odd numbers have blocks of their own */
+    if (!is_batch && m == DROVE_I4 &&
+        d < DROVE_I16) /* even and odd numbers have blocks of their own */
         i = (i / (2 * per_block) * 2 + i % 2) * per_block + i % (2 * per_block) / 2;
     return is_bytes ? random_byte(bits, i) : random_word(bits, i);
 }

@@ -33,8 +33,9 @@ drovek_bits make_bits(drove_rng *rng, drovek_bits_kind kind, uint8_t *memory, si
 uint32_t random_word(const drovek_bits *bits, size_t i);
 uint32_t random_byte(const drovek_bits *bits, size_t i);
 
-/* Those of number i of an AXPY between integers of these formats. */
-uint32_t random_of(const drovek_bits *bits, drove_number d, drove_number m, size_t i);
+/* Those of number i of an AXPY between integers of these formats, of one example or several. */
+uint32_t random_of(const drovek_bits *bits, drove_number d, drove_number m, bool is_batch,
+                   size_t i);
 
 double number_as_double(drove_number number, const void *x, size_t i);
 void   set_integer(drove_number number, void *x, size_t i, int64_t value);

@@ -49,7 +49,7 @@ static const step steps_bytes[N_STEPS] = {{1, {77}, 8, {0}, 127},
                                           {1, {250}, 5, {0}, 10},
                                           {1, {-201}, 8, {0}, 127}};
 static const step steps_words[N_STEPS] = {{1, {77}, 15, {0}, 127},
-                                          {2, {-20011, 9001}, 15, {0}, 99},
+                                          {2, {-20011, 9001}, 19, {0}, 99},
                                           {1, {23001}, 9, {0}, 2},
                                           {1, {-15001}, 15, {0}, 127}};
 static const step steps_float[N_STEPS] = {{1, {0}, 0, {0.3713f}, 9.77},
@@ -99,8 +99,8 @@ static void put(drove_number number, void *to, size_t i, double value)
 
 static task make_task(drove_number d, drove_number m, size_t which)
 {
-    task t = {.d = d, .m = m, .which = which, .per_block = drovek_per_draw(d, m)};
-    t.step = steps_of(d, m) + which;
+    task t = {.d = d, .m = m, .which = which, .step = steps_of(d, m) + which};
+    t.per_block = drovek_per_draw(d, m, t.step->n_rows > 1);
     t.first = t.per_block / 2 + 1;
     t.n = t.first + N_VALUES * t.per_block;
     t.n_steps = (N_ROUNDINGS + t.per_block - 1) / t.per_block;
@@ -122,7 +122,8 @@ static drove_rounder make_rounder(const task *t, const char *name, uint64_t seed
     drove_rounding how;
     drove_rounder r;
     assert_int_equal(drove__rounding_parse(name, &how), DROVE_OK);
-    assert_int_equal(drove__rounder_init(&r, &how, drovek_blocks(t->d, t->m, t->n)), DROVE_OK);
+    const size_t n_blocks = drovek_blocks(t->d, t->m, t->step->n_rows > 1, t->n);
+    assert_int_equal(drove__rounder_init(&r, &how, n_blocks), DROVE_OK);
     drove__rounder_seed(&r, seed, 0);
     return r;
 }
@@ -209,7 +210,8 @@ static void sum_changes(const task *t, const char *rounding, uint64_t seed, size
     drove_rounder r = make_rounder(t, rounding, seed);
     memset(total, 0, sizeof total);
     for (size_t s = 0; s < n_steps; s++) {
-        drovek_bits *bits = drove__rounder_next(&r, t->d, t->m, t->n), after = *bits;
+        const bool is_batch = t->step->n_rows > 1;
+        drovek_bits *bits = drove__rounder_next(&r, t->d, t->m, is_batch, t->n), after = *bits;
         for (way by = AXPY; by < N_WAYS; by++) {
             if (!takes(t, by)) continue;
             step_model(best, t, by, bits, &after, &widest);
@@ -237,7 +239,7 @@ static size_t count_biased(const task *t, const int32_t *changes, size_t *n_plac
         *n_places += !is_near_mean(mean, t->expected[i], (double)t->n_steps, errors_of_place);
     }
     for (size_t v = 0; v < N_VALUES; v++) {
-        size_t n_blocks = drovek_blocks(t->d, t->m, 1);
+        size_t n_blocks = drovek_blocks(t->d, t->m, t->step->n_rows > 1, 1);
         double sum = 0.0, n = (double)(t->n_steps * t->per_block);
         for (size_t i = t->first; i < t->n; i++) sum += i % N_VALUES == v ? changes[i] : 0;
         n_biased +=

@@ -28,9 +28,10 @@ typedef struct update {
  * without leaving the fast paths; 2: the largest of all. */
 static void set_factors(drove_rng *rng, update *u, int reach)
 {
-    const drovek_fraction f = drovek_fraction_of(u->d, u->m);
+    const drovek_fraction f = drovek_fraction_of(u->d, u->m, u->n_rows > 1);
     int is_bytes = f.is_bytes, most_shift = f.shift;
     int shift = reach == 2 ? (int)drove__rng_below(rng, (uint64_t)most_shift + 1) : most_shift;
+    if (reach < 2 && u->n_rows > 1) shift = 14 + (int)drove__rng_below(rng, 8);
     int64_t left = f.sum;
     if (reach == 0) left /= 16;
     if (reach == 1 && !is_bytes) left /= 2;
@@ -76,10 +77,11 @@ static double wanted_at(const update *u, size_t i, double *slack)
         int64_t total = 0, shift = u->factor[0].shift;
         for (size_t k = 0; k < u->n_rows; k++)
             total += (int64_t)number_as_double(u->d, u->x[k], i) * u->factor[k].a;
-        int is_bytes = drovek_fraction_of(u->d, u->m).is_bytes;
-        uint32_t random = random_of(&u->bits, u->d, u->m, i);
-        int64_t part = (int64_t)1 << ((is_bytes ? 8 : 16) - shift);
-        return w + (double)floor_quotient(total + random / part, (int64_t)1 << shift);
+        bool is_batch = u->n_rows > 1;
+        int is_bytes = drovek_fraction_of(u->d, u->m, is_batch).is_bytes;
+        uint32_t random = random_of(&u->bits, u->d, u->m, is_batch, i);
+        double bits = is_bytes ? 8 : 16, r = floor(ldexp(random + 0.5, (int)shift) / exp2(bits));
+        return w + (double)floor_quotient(total + (int64_t)r, (int64_t)1 << shift);
     }
     for (size_t k = 0; k < u->n_rows; k++) {
         double term = (double)u->factor[k].f * number_as_double(u->d, u->x[k], i);
@@ -275,10 +277,53 @@ TEST(test_tiers_equal_ref)
     for_each_tier(check_tier);
 }
 
+/* ---- as many rows as one write takes ---- */
+
+/* Rows that repeat, factors that differ: against integers of 64 bits, and plain C. */
+static void check_long_batch(const drovek_table *t)
+{
+    enum { LONG_ROWS = 1023, LONG_N = 333 };
+    static const void *row[LONG_ROWS];
+    static drovek_factor factor[LONG_ROWS];
+    drove_rng rng;
+    drove__rng_seed(&rng, 6, DROVE_RNG_TEST, 0);
+    for (int which = 0; which < DROVE_F32 * DROVE_F32 * N_KINDS; which++) {
+        const drove_number d = (drove_number)(which / N_KINDS / DROVE_F32),
+                           m = (drove_number)(which / N_KINDS % DROVE_F32);
+        const drovek_bits_kind kind = (drovek_bits_kind)(which % N_KINDS);
+        update u = make_update(&rng, d, m, kind, LONG_N, MAX_ROWS, 0);
+        const int shift = (int)drove__rng_below(&rng, 23);
+        uint8_t wanted[sizeof u.w];
+        drovek_bits bits = u.bits;
+        int64_t sum[MAX_ROWS] = {0};
+        for (size_t k = 0; k < LONG_ROWS; k++) {
+            factor[k].a = (int32_t)drove__rng_below(&rng, 65) - 32;
+            factor[k].shift = shift;
+            row[k] = u.x[k % MAX_ROWS];
+            sum[k % MAX_ROWS] += factor[k].a;
+        }
+        for (size_t k = 0; k < MAX_ROWS; k++)
+            u.factor[k] = (drovek_factor){.a = (int32_t)sum[k], .shift = shift};
+        memset(u.w + drove__numbers_bytes(m, u.n), 0xff, SLACK);
+        memcpy(wanted, u.w, sizeof wanted);
+        drovek_linear_dense_ref.linear.axpy[d][m](wanted, row, factor, LONG_ROWS, u.n, &bits);
+        size_t n_wanted = check_ref_update(&u, wanted);
+        bits = u.bits;
+        size_t n_got = t->linear.axpy[d][m](u.w, row, factor, LONG_ROWS, u.n, &bits);
+        assert_same(&u, "axpy", t->isa, u.w, wanted);
+        assert_int_equal(n_got, n_wanted);
+    }
+}
+
+TEST(test_long_batches)
+{
+    for_each_tier(check_long_batch);
+}
+
 /* Every factor with every number of the data: all loops, all quotients. */
 static void check_all_factors(const drovek_table *t, drove_number d, drove_number m)
 {
-    const drovek_fraction f = drovek_fraction_of(d, m);
+    const drovek_fraction f = drovek_fraction_of(d, m, false);
     const int most = drove__number_most(d);
     drove_rng rng;
     drove__rng_seed(&rng, 3, DROVE_RNG_TEST, 0);

@@ -329,7 +329,7 @@ static int32_t value_of(drove_number m, size_t v)
 static void fresh_bits(drove_rng *rng, drovek_bits *bits)
 {
     size_t n_blocks =
-        bits->kind == DROVEK_BITS_STREAM ? drovek_blocks(DROVE_F32, DROVE_I8, MEAN_N) : 1;
+        bits->kind == DROVEK_BITS_STREAM ? drovek_blocks(DROVE_F32, DROVE_I8, false, MEAN_N) : 1;
     if (bits->kind == DROVEK_BITS_XORSHIFT) return;
     for (size_t i = 0; i < 64 * n_blocks; i += 8) {
         uint64_t random = drove__rng_u64(rng);

@@ -39,17 +39,17 @@ static drovek_bits bits_of(size_t n_blocks)
 }
 
 /* Bits for an AXPY of n numbers into *memory; NULL: it does not round. */
-static drovek_bits *axpy_bits(size_t n, drovek_bits *memory)
+static drovek_bits *axpy_bits(bool is_batch, size_t n, drovek_bits *memory)
 {
     if (now.m == DROVE_F32) return NULL;
-    *memory = bits_of(drovek_blocks(now.d, now.m, n));
+    *memory = bits_of(drovek_blocks(now.d, now.m, is_batch, n));
     return memory;
 }
 
 /* Factors of a fast loop, or as large as they may be. */
 static const drovek_factor *factors(size_t n_rows, bool is_large)
 {
-    const drovek_fraction f = drovek_fraction_of(now.d, now.m);
+    const drovek_fraction f = drovek_fraction_of(now.d, now.m, n_rows > 1);
     drovek_factor factor[MOST_ROWS];
     for (size_t i = 0; i < n_rows; i++)
         factor[i] = (drovek_factor){.a = f.sum / (int)n_rows / (is_large ? 1 : 8),
@@ -66,7 +66,7 @@ static void run_dot(const drovek_table *t, size_t n)
 static void axpy(const drovek_table *t, size_t n, size_t n_rows, bool is_large)
 {
     const void *row[MOST_ROWS];
-    drovek_bits memory, *bits = axpy_bits(n, &memory);
+    drovek_bits memory, *bits = axpy_bits(n_rows > 1, n, &memory);
     for (size_t i = 0; i < n_rows; i++) row[i] = numbers(now.d, n, 0);
     (void)t->linear.axpy[now.d][now.m](numbers(now.m, n, READABLE),
                                        operand(row, n_rows, sizeof *row), factors(n_rows, is_large),
@@ -83,7 +83,7 @@ static void run_axpy_dot(const drovek_table *t, size_t n)
 {
     for (unsigned v = 0; v < 2; v++) {
         size_t n_clamped = 0;
-        drovek_bits memory, *bits = axpy_bits(n, &memory);
+        drovek_bits memory, *bits = axpy_bits(false, n, &memory);
         const void *x = numbers(now.d, n, 0), *next = numbers(now.d, n, 0);
         (void)t->linear.axpy_dot[now.d][now.m](numbers(now.m, n, READABLE), x, factors(1, v), next,
                                                NULL, n, bits, &n_clamped);
@@ -112,7 +112,7 @@ static void run_spaxpy(const drovek_table *t, size_t n)
 {
     for (unsigned v = 0; v < 2; v++) {
         const drovek_pairs x = pairs(n);
-        drovek_bits memory, *bits = axpy_bits(n, &memory);
+        drovek_bits memory, *bits = axpy_bits(false, n, &memory);
         (void)t->linear.spaxpy[now.d][now.index_format][now.m](numbers(now.m, n, READABLE), &x,
                                                                factors(1, v), bits);
     }
@@ -123,7 +123,7 @@ static void run_merge(const drovek_table *t, size_t n)
     for (unsigned rounds = 0; rounds <= 1; rounds++) {
         const bool has_bits = rounds && now.m != DROVE_F32;
         drovek_bits bits;
-        if (has_bits) bits = bits_of(drovek_blocks(DROVE_F32, now.m, n));
+        if (has_bits) bits = bits_of(drovek_blocks(DROVE_F32, now.m, false, n));
         (void)t->linear.merge[now.m](numbers(now.m, n, READABLE), numbers(now.m, n, READABLE),
                                      numbers(now.m, n, 0), n, rounds ? 0.5f : 1.0f,
                                      has_bits ? &bits : NULL);
@@ -134,7 +134,7 @@ static void run_decay(const drovek_table *t, size_t n)
 {
     const bool has_bits = now.m != DROVE_F32;
     drovek_bits bits;
-    if (has_bits) bits = bits_of(drovek_blocks(DROVE_F32, now.m, n));
+    if (has_bits) bits = bits_of(drovek_blocks(DROVE_F32, now.m, false, n));
     t->linear.decay[now.m](numbers(now.m, n, READABLE), n, 0.25f, has_bits ? &bits : NULL);
 }
 

@@ -61,7 +61,7 @@ static void run_round(const drovek_table *t, size_t n)
 {
     (void)t;
     for (drovek_bits_kind kind = DROVEK_BITS_FIXED; kind <= DROVEK_BITS_XORSHIFT; kind++) {
-        drovek_bits bits = bits_of(kind, drovek_blocks(DROVE_F32, DROVE_I16, n));
+        drovek_bits bits = bits_of(kind, drovek_blocks(DROVE_F32, DROVE_I16, false, n));
         const drovek_planes p = planes(n, 0), q = planes(n, 0);
         planes_ops->round(&p, float_operand(n), float_operand(n), n, &bits);
         planes_ops->round(&q, NULL, float_operand(n), n, &bits);
@@ -126,7 +126,7 @@ static void run_max_pool_back(const drovek_table *t, size_t n)
 static drovek_bits *draw(void *context, size_t n)
 {
     static drovek_bits bits;
-    bits = bits_of(*(drovek_bits_kind *)context, drovek_blocks(DROVE_F32, DROVE_I8, n));
+    bits = bits_of(*(drovek_bits_kind *)context, drovek_blocks(DROVE_F32, DROVE_I8, false, n));
     return &bits;
 }
 

@@ -172,7 +172,7 @@ static drove_status build(drove_engine *e, const drove_engine_options *opt)
     if (e->theta == NULL || e->grad == NULL || e->now.is_taken == NULL || e->now.read == NULL)
         return drove__fail_nomem("engine", 2 * n * sizeof *e->theta);
     DROVE_TRY(drove__rounder_init(&e->rounder, &p->rounding,
-                                  drovek_blocks(DROVE_F32, DROVE_I16, DROVE_FIXED_STRETCH)));
+                                  drovek_blocks(DROVE_F32, DROVE_I16, false, DROVE_FIXED_STRETCH)));
     e->round = (drove_round){.values = round_values,
                              .derivatives = round_derivatives,
                              .context = e,

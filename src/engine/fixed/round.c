@@ -60,7 +60,7 @@ void drove__fixed_round(const drovek_table *k, drove_rounder *rounder, unsigned 
     for (size_t at = 0; at < n; at += DROVE_FIXED_STRETCH) {
         const size_t count = stretch_at(at, n);
         const void *from = x + at;
-        drovek_bits *random = drove__rounder_next(rounder, DROVE_F32, DROVE_I16, count);
+        drovek_bits *random = drove__rounder_next(rounder, DROVE_F32, DROVE_I16, false, count);
         if (channels != NULL) scale(channels, channels->by, x + at, x + at, at, count);
         memset(integer, 0, sizeof integer);
         (void)k->linear.axpy[DROVE_F32][DROVE_I16](integer, &from, &factor, 1, count, random);
@@ -94,7 +94,8 @@ void drove__fixed_round_planes(const drovek_table *k, drove_rounder *rounder, un
         const float *from = x + at;
         float *values = to != NULL ? to + at : NULL;
         drovek_bits *random =
-            rounder == NULL ? &none : drove__rounder_next(rounder, DROVE_F32, DROVE_I16, count);
+            rounder == NULL ? &none
+                            : drove__rounder_next(rounder, DROVE_F32, DROVE_I16, false, count);
         if (channels != NULL) scale(channels, channels->by, x + at, scaled, at, count);
         if (channels != NULL) from = scaled;
         k->planes->round(&part, values, from, count, random);

@@ -63,7 +63,7 @@ static size_t write_numbers(drove_engine *e, const drove_fixed_part *part, uint3
         uint16_t *narrow = (uint16_t *)(void *)words; /* -= by g */
         for (size_t at = 0; at < length; at += STRETCH) {
             const size_t here = length - at < STRETCH ? length - at : STRETCH;
-            drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, DROVE_I16, here);
+            drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, DROVE_I16, false, here);
             p->kernels->sgd_bf16(narrow + at, gradient + at, here, by, bits);
         }
         return 0;
@@ -72,7 +72,7 @@ static size_t write_numbers(drove_engine *e, const drove_fixed_part *part, uint3
     for (size_t at = 0; at < length; at += STRETCH) {
         const size_t n = length - at < STRETCH ? length - at : STRETCH;
         const void *g = gradient + at;
-        drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, n);
+        drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, false, n);
         n_clamped +=
             p->kernels->linear.axpy[DROVE_F32][m](words + at * size, &g, &factor, 1, n, bits);
     }
@@ -145,7 +145,7 @@ static bool find_factors(const drove_engine *e, const drove_fixed_part *part,
 static drovek_bits *next_bits(void *context, size_t n)
 {
     drove_engine *e = context;
-    return drove__rounder_next(&e->rounder, DROVE_F32, e->p->layout.number, n);
+    return drove__rounder_next(&e->rounder, DROVE_F32, e->p->layout.number, false, n);
 }
 
 /* For a product that writes the weights of a dense layer. */

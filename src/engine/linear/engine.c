@@ -39,31 +39,30 @@ static drove_status allocate(drove_engine *e)
 {
     const drove_engine_shared *p = e->p;
     size_t rows = p->each, n_outputs = rows * p->n_outputs;
+    size_t n_factors = rows < DROVE_FACTOR_ROWS ? rows : DROVE_FACTOR_ROWS;
     e->z = drove__alloc(n_outputs, sizeof *e->z);
     e->dz = drove__alloc(n_outputs, sizeof *e->dz);
-    e->alpha = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->alpha);
-    e->x = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->x);
-    e->factor = drove__alloc(DROVE_FACTOR_ROWS, sizeof *e->factor);
+    e->alpha = drove__alloc(n_factors, sizeof *e->alpha);
+    e->x = drove__alloc(n_factors, sizeof *e->x);
+    e->factor = drove__alloc(n_factors, sizeof *e->factor);
     if (e->z == NULL || e->dz == NULL || e->alpha == NULL || e->x == NULL || e->factor == NULL)
         return drove__fail_nomem("engine", n_outputs * 2 * sizeof *e->z);
     DROVE_TRY(drove__targets_init(&e->targets, p->data, rows));
     if (p->short_loss == DROVE_LONG_LOSS)
         DROVE_TRY(drove__pass_init(&e->pass, p->model, p->kernels, rows));
 
-    /* Sums of the examples of an update. */
-    if (p->each == 1) return DROVE_OK;
-    e->sum = drove__alloc(p->stride + DROVE_CACHE_LINE, sizeof *e->sum);
-    if (e->sum == NULL) return drove__fail_nomem("sums of an update", p->stride * sizeof *e->sum);
-    if (p->quant->index_bits == 0) return DROVE_OK;
+    /* Sums of the sparse examples of an update. */
+    if (p->each == 1 || p->quant->index_bits == 0) return DROVE_OK;
+    e->sum = drove__alloc(p->n_features, sizeof *e->sum);
     e->is_seen = drove__alloc(p->n_features, sizeof *e->is_seen);
     e->place = drove__alloc(p->n_features + 1, sizeof *e->place);
     e->value = drove__alloc(p->n_features, sizeof *e->value);
     e->index = drove__alloc(p->longest_row, sizeof *e->index);
     e->number = drove__alloc(p->longest_row, sizeof *e->number);
-    if (e->is_seen != NULL && e->place != NULL && e->value != NULL && e->index != NULL &&
-        e->number != NULL)
+    if (e->sum != NULL && e->is_seen != NULL && e->place != NULL && e->value != NULL &&
+        e->index != NULL && e->number != NULL)
         return DROVE_OK;
-    return drove__fail_nomem("sums of a sparse update", p->n_features * 13);
+    return drove__fail_nomem("sums of a sparse update", p->n_features * 17);
 }
 
 static drove_status create(const drove_engine_options *opt, drove_engine **out)
@@ -79,7 +78,7 @@ static drove_status create(const drove_engine_options *opt, drove_engine **out)
     drove_engine_options host = *opt;
     host.max_rows = e->host_rows;
     size_t longest = p->longest_row > p->stride ? p->longest_row : p->stride; /* decay: stride */
-    size_t n_blocks = drovek_blocks(DROVE_F32, p->precision.model, longest);
+    size_t n_blocks = drovek_blocks(DROVE_F32, p->precision.model, false, longest);
     drove_status status = drove__rounder_init(&e->rounder, &p->rounding, n_blocks);
     if (status != DROVE_OK) goto fail;
     if ((status = allocate(e)) != DROVE_OK) goto fail;

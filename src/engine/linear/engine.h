@@ -11,13 +11,13 @@ struct drove_engine {
     drove_engine              *host;
     size_t                     host_rows; /* most rows of one of its batches */
     drove_rounder              rounder;
-    double        *z, *dz;  /* [each][n_outputs] outputs, and the loss's derivatives by them */
-    double        *alpha;   /* [DROVE_FACTOR_ROWS] */
-    const void   **x;       /* [DROVE_FACTOR_ROWS] */
-    drovek_factor *factor;  /* [DROVE_FACTOR_ROWS] */
+    double        *z, *dz; /* [each][n_outputs] outputs, and the loss's derivatives by them */
+    double        *alpha;  /* [each], DROVE_FACTOR_ROWS at most; so are x and factor */
+    const void   **x;
+    drovek_factor *factor;
     drove_pass     pass;    /* of losses that need the model's own code */
     drove_targets  targets; /* of [each] */
-    /* Sums of an update from more than one example; NULL for one, and but for sum if dense. */
+    /* Sums of an update from more than one sparse example; else NULL. */
     float          *sum;     /* [n_features] sparse: 0 outside the places below */
     uint8_t        *is_seen; /* [n_features] the same as a mark */
     uint32_t       *place;   /* [n_features + 1] of the sum, in the order they were met */

@@ -169,7 +169,7 @@ void drove__factor_make(drove_number d, drove_number m, const double *alpha, siz
         for (size_t i = 0; i < n; i++) out[i] = (drovek_factor){.f = (float)alpha[i]};
         return;
     }
-    const drovek_fraction fraction = drovek_fraction_of(d, m);
+    const drovek_fraction fraction = drovek_fraction_of(d, m, n > 1);
     double room = (double)fraction.sum - (double)n, sum = 0.0;
     for (size_t i = 0; i < n; i++) sum += fabs(alpha[i]);
     int shift = fraction.shift;

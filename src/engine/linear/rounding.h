@@ -62,13 +62,14 @@ void         drove__rounder_fini(drove_rounder *r); /* accepts a zeroed rounder 
  */
 void drove__rounder_seed(drove_rounder *r, uint64_t seed, uint64_t number);
 
-/* The bits for the next AXPY over n numbers of these formats; valid until the next call.  Floats
- * are not rounded: nothing is drawn for them. */
+/* The bits for the next AXPY over n numbers of these formats, from one example or (is_batch)
+ * several; valid until the next call.  Floats are not rounded: nothing is drawn for them. */
 static inline drovek_bits *drove__rounder_next(drove_rounder *r, drove_number d, drove_number m,
-                                               size_t n)
+                                               bool is_batch, size_t n)
 {
     if (m != DROVE_F32)
-        r->how.ops->refill(r, drovek_blocks(d, m, n), drovek_fraction_of(d, m).is_bytes);
+        r->how.ops->refill(r, drovek_blocks(d, m, is_batch, n),
+                           drovek_fraction_of(d, m, is_batch).is_bytes);
     return &r->bits;
 }
 
@@ -80,7 +81,7 @@ static inline double drove__rounder_u(drove_rounder *r)
 
 /* Examples that one write of the model can sum up: quantising each factor may add 1 to their sum,
  * which must stay within what the kernels' lanes hold. */
-enum { DROVE_FACTOR_ROWS = 64 };
+enum { DROVE_FACTOR_ROWS = 1024 };
 
 /* alpha[n]: change of w per unit of x, both in units of their scales; n <= DROVE_FACTOR_ROWS.
  * Integers: a = alpha 2^shift, rounded as the model's writes are (equation 4), with the largest

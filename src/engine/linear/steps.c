@@ -153,10 +153,11 @@ static void move_intercept(const call *c, size_t output, double gradient)
     drove__racy_store(b, (float)((double)drove__racy_load(b) - c->eta * gradient));
 }
 
-static drovek_bits *bits_for(drove_engine *e, size_t n)
+/* For an AXPY of n_rows examples over n numbers. */
+static drovek_bits *bits_for(drove_engine *e, size_t n_rows, size_t n)
 {
     const drove_precision *f = &e->p->precision;
-    return drove__rounder_next(&e->rounder, f->data, f->model, n);
+    return drove__rounder_next(&e->rounder, f->data, f->model, n_rows > 1, n);
 }
 
 /* Adds alpha[i] x[i] of n rows to the weights of an output, in one write. */
@@ -168,7 +169,7 @@ static void write_dense(call *c, size_t output, size_t n)
     if (n == 0) return;
     drove__factor_make(d, m, e->alpha, n, &e->rounder, e->factor);
     c->out.n_clamped += p->kernels->linear.axpy[d][m](weights(c, output), e->x, e->factor, n,
-                                                      p->n_features, bits_for(e, p->n_features));
+                                                      p->n_features, bits_for(e, n, p->n_features));
 }
 
 static void write_sparse(call *c, size_t output, size_t row, double alpha)
@@ -179,7 +180,7 @@ static void write_sparse(call *c, size_t output, size_t row, double alpha)
     drovek_pairs pairs = sparse_row(p, row);
     drove__factor_make(d, m, &alpha, 1, &e->rounder, e->factor);
     drovek_spaxpy_fn *axpy = p->kernels->linear.spaxpy[d][index_slot(p->quant)][m];
-    c->out.n_clamped += axpy(weights(c, output), &pairs, e->factor, bits_for(e, pairs.n_stored));
+    c->out.n_clamped += axpy(weights(c, output), &pairs, e->factor, bits_for(e, 1, pairs.n_stored));
 }
 
 /* ---- weight decay ---- */
@@ -190,7 +191,7 @@ static void decay(call *c, double kappa)
     const drove_engine_shared *p = e->p;
     drove_number m = p->precision.model;
     for (size_t o = 0; o < p->n_outputs; o++) {
-        drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, p->n_features);
+        drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, false, p->n_features);
         p->kernels->linear.decay[m](weights(c, o), p->n_features, (float)kappa, bits);
         float *b = intercept(c, o);
         drove__racy_store(b, (float)((double)drove__racy_load(b) * (1.0 - kappa)));
@@ -238,7 +239,7 @@ static void dense_step(call *c, const void *x, const double *dz, const void *nex
             size_t clamped = 0;
             drove__factor_make(d, m, e->alpha, 1, &e->rounder, e->factor);
             dot = k->axpy_dot[d][m](w, x, e->factor, next, ahead, p->n_features,
-                                    bits_for(e, p->n_features), &clamped);
+                                    bits_for(e, 1, p->n_features), &clamped);
             c->out.n_clamped += clamped;
         } else {
             dot = k->dot[d][m](next, w, p->n_features);
@@ -311,43 +312,8 @@ static void sparse_singles(call *c)
     c->out.n_steps += n;
 }
 
-/* sum += the products dz x of n examples, whose dz stand in alpha. */
-static void sum_dense(drove_engine *e, size_t n)
-{
-    drove_number d = e->p->precision.data;
-    if (n == 0) return;
-    for (size_t i = 0; i < n; i++) e->factor[i] = (drovek_factor){.f = (float)e->alpha[i]};
-    e->p->kernels->linear.axpy[d][DROVE_F32](e->sum, e->x, e->factor, n, e->p->n_features, NULL);
-}
-
-/* More examples than one write can sum up, into a model of integers: their sum in floats, then one
- * write. */
-static void write_dense_sum(call *c, const uint32_t *row, size_t n_rows, size_t o)
-{
-    drove_engine *e = c->e;
-    const drove_engine_shared *p = e->p;
-    drove_number m = p->precision.model;
-    const void *sum = e->sum;
-    size_t n = 0;
-    memset(e->sum, 0, p->n_features * sizeof *e->sum);
-    for (size_t i = 0; i < n_rows; i++) {
-        double dz = e->dz[i * p->n_outputs + o];
-        if (dz == 0.0) continue;
-        e->alpha[n] = dz;
-        e->x[n++] = dense_row(p, row[i]);
-        if (n < DROVE_FACTOR_ROWS) continue;
-        sum_dense(e, n);
-        n = 0;
-    }
-    sum_dense(e, n);
-    drovek_factor factor = {.f = (float)unit_step(c, n_rows)};
-    drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, p->n_features);
-    c->out.n_clamped +=
-        p->kernels->linear.axpy[DROVE_F32][m](weights(c, o), &sum, &factor, 1, p->n_features, bits);
-}
-
-/* The weights' part of an update from at most DROVE_FACTOR_ROWS examples, or into floats, output
- * o: the products are summed in the kernel (section 5.4). */
+/* The weights' part of an update, output o: the products are summed in the kernel (section 5.4),
+ * of more than DROVE_FACTOR_ROWS examples in several writes. */
 static void write_dense_batch(call *c, const uint32_t *row, size_t n_rows, size_t o)
 {
     drove_engine *e = c->e;
@@ -398,7 +364,7 @@ static void write_sparse_batch(call *c, const uint32_t *row, size_t n_rows, size
     }
     drovek_pairs pairs = {.index = e->place, .value = e->value, .n_stored = n};
     drovek_factor factor = {.f = (float)(-c->eta / (double)n_rows / (double)p->model_scale)};
-    drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, n);
+    drovek_bits *bits = drove__rounder_next(&e->rounder, DROVE_F32, m, false, n);
     c->out.n_clamped +=
         p->kernels->linear.spaxpy[DROVE_F32][2][m](weights(c, o), &pairs, &factor, bits);
 }
@@ -408,9 +374,7 @@ static void write_batch(call *c, const uint32_t *row, size_t n_rows, size_t o)
     const drove_engine_shared *p = c->e->p;
     double gradient = 0.0;
     for (size_t i = 0; i < n_rows; i++) gradient += c->e->dz[i * p->n_outputs + o];
-    bool is_long = n_rows > DROVE_FACTOR_ROWS && p->precision.model != DROVE_F32;
     if (p->quant->index_bits != 0) write_sparse_batch(c, row, n_rows, o);
-    else if (is_long) write_dense_sum(c, row, n_rows, o);
     else write_dense_batch(c, row, n_rows, o);
     move_intercept(c, o, gradient / (double)n_rows);
 }

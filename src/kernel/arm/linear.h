@@ -2,8 +2,8 @@
  *
  * Every function here is for formats d (data) and m (model), which are constants of its caller, a
  * slot of linear_each_dense.h.  A vector is processed in blocks of random bits, 64 bytes each; the
- * rest in groups of sixteen, of which the last is short.  Integers of D8M8 are summed in 16 bits,
- * all others in 32; the bounds of the factors allow it.
+ * rest in groups of sixteen, of which the last is short.  Integers of one example of D8M8 are
+ * summed in 16 bits, all others in 32; the bounds of the factors allow it.
  */
 #ifndef DROVEK_ARM_LINEAR_H
 #define DROVEK_ARM_LINEAR_H
@@ -13,7 +13,7 @@
 
 enum { RUN = 16384 }; /* numbers of a dot before the sums are widened: whole blocks */
 
-/* D8M8: random bytes, 16-bit lanes */
+/* 16-bit lanes; updates from one example: random bytes */
 INLINE bool is_bytes(drove_number d, drove_number m)
 {
     return d == DROVE_I8 && m == DROVE_I8;
@@ -92,12 +92,16 @@ INLINE words words_of_bits(uint16x8_t low, uint16x8_t high)
                     vreinterpretq_s32_u32(vmovl_high_u16(high))}};
 }
 
-/* The top `shift` bits of each word. */
+/* r of kernel/linear.h: (word + 1/2) 2^(shift - 16), its floor. */
 INLINE words random_words(group_bits bits, int shift)
 {
-    int16x8_t right = vdupq_n_s16((int16_t)(shift - 16));
-    return words_of_bits(vshlq_u16(vreinterpretq_u16_u8(bits.part[0]), right),
-                         vshlq_u16(vreinterpretq_u16_u8(bits.part[1]), right));
+    words r = words_of_bits(vreinterpretq_u16_u8(bits.part[0]), vreinterpretq_u16_u8(bits.part[1]));
+    UNROLL
+    for (size_t k = 0; k < 4; k++) {
+        uint32x4_t odd = vreinterpretq_u32_s32(vaddq_s32(vshlq_n_s32(r.v[k], 1), vdupq_n_s32(1)));
+        r.v[k] = vreinterpretq_s32_u32(vshlq_u32(odd, vdupq_n_s32(shift - 17)));
+    }
+    return r;
 }
 
 /* (word + 0.5) / 2^16: exact */
@@ -256,6 +260,7 @@ typedef struct axpy_call {
     const void *const   *x;      /* [n_rows] */
     const drovek_factor *factor; /* [n_rows] */
     size_t               n_rows;
+    bool                 by_bytes; /* a constant: is_bytes and one example */
     bool                 with_dot; /* a constant           */
     const void          *next;     /* with_dot: the next example */
     const void          *ahead;    /* NULL: no hint        */
@@ -267,12 +272,10 @@ INLINE sixteen axpy_bytes(axpy_call *c, sixteen w, size_t i, size_t count, group
 {
     const int shift = c->factor[0].shift;
     halves    sum = random_halves(bits, shift);
-    for (size_t row = 0; row < c->n_rows; row++) {
-        halves x = to_halves(DROVE_I8, load(DROVE_I8, c->x[row], i, count));
-        UNROLL
-        for (size_t k = 0; k < 2; k++)
-            sum.v[k] = vmlaq_n_s16(sum.v[k], x.v[k], (int16_t)c->factor[row].a);
-    }
+    halves    x = to_halves(DROVE_I8, load(DROVE_I8, c->x[0], i, count));
+    UNROLL
+    for (size_t k = 0; k < 2; k++)
+        sum.v[k] = vmlaq_n_s16(sum.v[k], x.v[k], (int16_t)c->factor[0].a);
     int8x16_t before = vreinterpretq_s8_u8(w.part[0]);
     int16x8_t right = vdupq_n_s16((int16_t)-shift);
     sum.v[0] = vaddw_s8(vshlq_s16(sum.v[0], right), vget_low_s8(before));
@@ -329,7 +332,7 @@ INLINE void axpy_group(axpy_call *c, drove_number d, drove_number m, size_t i, s
     } else if (d == DROVE_F32) {
         words delta = floor_within(sum_rows(c, d, i, count, rounding_of(bits)), count);
         w = clamp_words(m, add_words(to_words(m, w), delta), &c->clamped);
-    } else if (is_bytes(d, m)) {
+    } else if (c->by_bytes) {
         w = axpy_bytes(c, w, i, count, bits);
     } else {
         w = axpy_integers(c, d, m, w, i, count, bits);
@@ -342,7 +345,7 @@ INLINE void axpy_group(axpy_call *c, drove_number d, drove_number m, size_t i, s
 INLINE void axpy_rest(axpy_call *c, drove_number d, drove_number m, size_t i, size_t n,
                       const sixteen *block)
 {
-    const size_t bits_size = (is_bytes(d, m) ? 1 : 2) * SIXTEEN;
+    const size_t bits_size = (c->by_bytes ? 1 : 2) * SIXTEEN;
     uint8_t      room[DROVEK_BLOCK_BYTES + PART_BYTES];
     store_parts(room, *block, 4);
     for (const uint8_t *at = room; i < n; i += SIXTEEN, at += bits_size) {
@@ -356,7 +359,7 @@ INLINE void axpy_blocks(axpy_call *c, drove_number d, drove_number m, size_t n, 
                         bool is_fixed)
 {
     const bool   has_bits = m != DROVE_F32;
-    const size_t per_block = is_bytes(d, m) ? 64 : 32;
+    const size_t per_block = c->by_bytes ? 64 : 32;
     bit_source   random = {.bits = bits};
     size_t       i = 0;
     if (has_bits) random = bit_source_begin(bits);
@@ -368,7 +371,7 @@ INLINE void axpy_blocks(axpy_call *c, drove_number d, drove_number m, size_t n, 
         }
         UNROLL
         for (size_t g = 0; g < per_block / SIXTEEN; g++) {
-            group_bits part = bits_of_group(&random.block, g, is_bytes(d, m));
+            group_bits part = bits_of_group(&random.block, g, c->by_bytes);
             axpy_group(c, d, m, i + g * SIXTEEN, SIXTEEN, part);
         }
         if (c->with_dot && (i + per_block) % RUN == 0) dot_end_run(&c->sum, d, m);
@@ -396,10 +399,10 @@ INLINE size_t axpy(drove_number d, drove_number m, void *w, const void *const *x
     if (n_rows == 1) { /* makes n_rows a constant in the loop */
         const void   *only = x[0];
         drovek_factor its = factor[0];
-        c.x = &only, c.factor = &its, c.n_rows = 1;
+        c.x = &only, c.factor = &its, c.n_rows = 1, c.by_bytes = is_bytes(d, m);
         axpy_any_bits(&c, d, m, n, bits);
     } else {
-        c.x = x, c.factor = factor, c.n_rows = n_rows;
+        c.x = x, c.factor = factor, c.n_rows = n_rows, c.by_bytes = false;
         axpy_any_bits(&c, d, m, n, bits);
     }
     return clamp_count_total(&c.clamped);
@@ -414,6 +417,7 @@ INLINE double axpy_dot(drove_number d, drove_number m, void *w, const void *x,
                        .x = &x,
                        .factor = &its,
                        .n_rows = 1,
+                       .by_bytes = is_bytes(d, m),
                        .with_dot = true,
                        .next = next,
                        .ahead = ahead,

@@ -84,11 +84,11 @@ typedef struct draw {
 } draw;
 
 /* The block of number i and its place there; called in order. */
-INLINE const uint8_t *block_of(drove_number d, drove_number m, draw *from, drovek_bits *bits,
-                               size_t i, size_t *place)
+INLINE const uint8_t *block_of(drove_number d, drove_number m, bool is_batch, draw *from,
+                               drovek_bits *bits, size_t i, size_t *place)
 {
-    const size_t per_draw = drovek_per_draw(d, m),
-                 n_blocks = 1u << drovek_fraction_of(d, m).is_split;
+    const size_t per_draw = drovek_per_draw(d, m, is_batch),
+                 n_blocks = 1u << drovek_fraction_of(d, m, is_batch).is_split;
     for (size_t b = 0; b < n_blocks && i % per_draw == 0; b++)
         from->block[b] = next_block(bits, i / per_draw * n_blocks + b, from->room[b]);
     *place = i % per_draw / n_blocks;
@@ -100,12 +100,12 @@ INLINE int32_t word_of(const uint8_t *block, size_t i)
     return block[2 * i] | block[2 * i + 1] << 8;
 }
 
-/* r of number i of its block: the top `shift` bits of its byte or word. */
-INLINE int32_t random_bits(drove_number d, drove_number m, const uint8_t *block, size_t i,
-                           int shift)
+/* r of number i of its block. */
+INLINE int32_t random_bits(drove_number d, drove_number m, bool is_batch, const uint8_t *block,
+                           size_t i, int shift)
 {
-    if (drovek_fraction_of(d, m).is_bytes) return block[i] >> (8 - shift);
-    return word_of(block, i) >> (16 - shift);
+    if (drovek_fraction_of(d, m, is_batch).is_bytes) return block[i] >> (8 - shift);
+    return (int32_t)((2 * (uint64_t)word_of(block, i) + 1) << shift >> 17);
 }
 
 /* floor(v) if w + floor(v) may be in the range of a 16-bit w; otherwise some number that leaves the
@@ -165,27 +165,37 @@ INLINE size_t axpy_float_model(drove_number d, void *w, const void *const *x,
     return 0;
 }
 
-INLINE size_t axpy(drove_number d, drove_number m, void *w, const void *const *x,
-                   const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
+/* Whether n_rows is 1 is known in every caller. */
+INLINE size_t axpy_integer_model(drove_number d, drove_number m, void *w, const void *const *x,
+                                 const drovek_factor *factor, size_t n_rows, size_t n,
+                                 drovek_bits *bits)
 {
+    const bool is_batch = n_rows > 1;
     size_t n_clamped = 0;
     draw from = {.block = {NULL}};
-    if (m == DROVE_F32) return axpy_float_model(d, w, x, factor, n_rows, n);
     for (size_t i = 0; i < n; i++) {
         size_t place;
-        const uint8_t *block = block_of(d, m, &from, bits, i, &place);
+        const uint8_t *block = block_of(d, m, is_batch, &from, bits, i, &place);
         int32_t delta;
         if (d == DROVE_F32) {
             delta = floor_within(sum_rows(d, x, factor, n_rows, i, rounding_of(block, place)));
         } else {
             int shift = factor[0].shift;
-            delta =
-                sum_integer_rows(d, x, factor, n_rows, i) + random_bits(d, m, block, place, shift);
+            delta = sum_integer_rows(d, x, factor, n_rows, i) +
+                    random_bits(d, m, is_batch, block, place, shift);
             delta >>= shift; /* of negative numbers too: floor */
         }
         store_integer(m, w, i, clamp(m, shared_integer(m, w, i) + delta, &n_clamped));
     }
     return n_clamped;
+}
+
+INLINE size_t axpy(drove_number d, drove_number m, void *w, const void *const *x,
+                   const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
+{
+    if (m == DROVE_F32) return axpy_float_model(d, w, x, factor, n_rows, n);
+    return n_rows > 1 ? axpy_integer_model(d, m, w, x, factor, n_rows, n, bits)
+                      : axpy_integer_model(d, m, w, x, factor, 1, n, bits);
 }
 
 INLINE double axpy_dot(drove_number d, drove_number m, void *w, const void *x,

@@ -17,7 +17,7 @@
 #include "kernel/x86/linear_wide.h"
 #include "kernel/x86/linear_words.h"
 
-/* ---- a model of 8 bits, data of 8 or 4 ---- */
+/* ---- a model of 8 bits, data of 8 or 4; one example ---- */
 
 /* One loop for each sign of the factor. */
 INLINE double bytes_signed(drove_number d, linear_step s, int a, drovek_bits_kind kind,
@@ -41,32 +41,24 @@ INLINE double bytes_one(drove_number d, linear_step s, bool has_dot)
 /* Does bytes_one take this factor?  4096 times a number of 4 bits is as far as a table goes. */
 INLINE bool bytes_fit(drove_number d, const drovek_factor *factor)
 {
-    int64_t size = bytes_factor_sum(factor, 1);
+    int64_t size = (factor->a < 0 ? -(int64_t)factor->a : factor->a) << (8 - factor->shift);
     return d == DROVE_I4 ? size <= 4096 : size < 256;
-}
-
-/* Several examples, or a factor that is too large for bytes_one. */
-INLINE void bytes_axpy_large(drove_number d, linear_step s)
-{
-    if (d == DROVE_I8 && bytes_factor_sum(s.factor, s.n_rows) <= 256)
-        *s.n_clamped += bytes_batch(s.w, s.x, s.factor, s.n_rows, s.n, s.bits);
-    else wide_pass(d, DROVE_I8, s, false);
 }
 
 INLINE void bytes_axpy(drove_number d, linear_step s)
 {
-    if (s.n_rows > 1 || !bytes_fit(d, s.factor)) bytes_axpy_large(d, s);
-    else bytes_one(d, s, false);
+    if (bytes_fit(d, s.factor)) bytes_one(d, s, false);
+    else wide_pass(d, DROVE_I8, s, false);
 }
 
 INLINE double bytes_axpy_dot(drove_number d, linear_step s)
 {
     if (bytes_fit(d, s.factor)) return bytes_one(d, s, true);
-    bytes_axpy_large(d, s);
+    wide_pass(d, DROVE_I8, s, false);
     return bytes_dot(d, s.next, s.w, s.n);
 }
 
-/* ---- a model of 4 bits, data of 4 or 8 ---- */
+/* ---- a model of 4 bits, data of 4 or 8; one example ---- */
 
 INLINE double nibbles_one(drove_number d, linear_step s, int a, bool has_dot)
 {
@@ -80,7 +72,7 @@ INLINE double nibbles_one(drove_number d, linear_step s, int a, bool has_dot)
 INLINE void nibbles_axpy(drove_number d, linear_step s)
 {
     int a;
-    if (nibbles_factor(d, s.factor, &a) && s.n_rows == 1) nibbles_one(d, s, a, false);
+    if (nibbles_factor(d, s.factor, &a)) nibbles_one(d, s, a, false);
     else wide_pass(d, DROVE_I4, s, false);
 }
 
@@ -97,23 +89,18 @@ INLINE double nibbles_axpy_dot(drove_number d, linear_step s)
     return nibbles_any_dot(d, s.next, s.w, s.n);
 }
 
-/* ---- integers, one of them of 16 bits ---- */
+/* ---- integers, one of them of 16 bits; one example ---- */
 
 INLINE void words_axpy(drove_number d, drove_number m, linear_step s)
 {
-    if (!words_fit(d, s.factor, s.n_rows)) {
-        wide_pass(d, m, s, false);
-    } else if (s.n_rows == 1 && s.bits->kind == DROVEK_BITS_FIXED) {
-        s.n_rows = 1; /* a constant */
-        words_pass(d, m, s, DROVEK_BITS_FIXED, false);
-    } else {
-        words_pass(d, m, s, s.bits->kind, false);
-    }
+    if (!words_fit(d, s.factor)) wide_pass(d, m, s, false);
+    else if (s.bits->kind == DROVEK_BITS_FIXED) words_pass(d, m, s, DROVEK_BITS_FIXED, false);
+    else words_pass(d, m, s, s.bits->kind, false);
 }
 
 INLINE double words_axpy_dot(drove_number d, drove_number m, linear_step s)
 {
-    if (!words_fit(d, s.factor, 1)) {
+    if (!words_fit(d, s.factor)) {
         wide_pass(d, m, s, false);
         return words_dot(d, m, s.next, s.w, s.n);
     }
@@ -128,12 +115,9 @@ INLINE double words_axpy_dot(drove_number d, drove_number m, linear_step s)
 
 INLINE void wide_axpy(drove_number d, drove_number m, linear_step s)
 {
-    linear_step one = s;
-    one.n_rows = 1; /* a constant in its loop */
-    if (m == DROVE_F32 && s.n_rows == 1) float_pass(d, one, false);
-    else if (m == DROVE_F32) float_pass(d, s, false);
-    else if (s.n_rows == 1) wide_pass(d, m, one, false);
-    else wide_pass(d, m, s, false);
+    if (m != DROVE_F32) wide_pass(d, m, s, false);
+    else if (s.n_rows > 1) float_batch(d, s);
+    else float_pass(d, s, false);
 }
 
 INLINE double wide_axpy_dot(drove_number d, drove_number m, linear_step s)
@@ -174,15 +158,31 @@ INLINE double dot(drove_number d, drove_number m, const void *x, const void *w, 
     return is_wide(d, m) ? wide_integer_dot(d, m, x, w, n) : words_dot(d, m, x, w, n);
 }
 
+INLINE void axpy_of_one(drove_number d, drove_number m, linear_step s)
+{
+    s.n_rows = 1; /* a constant in the loops */
+    if (is_bytes(d, m)) bytes_axpy(d, s);
+    else if (is_nibbles(d, m)) nibbles_axpy(d, s);
+    else if (is_wide(d, m)) wide_axpy(d, m, s);
+    else words_axpy(d, m, s);
+}
+
+/* s.n_rows > 1, as the compiler sees in its caller. */
+INLINE void axpy_of_batch(drove_number d, drove_number m, linear_step s)
+{
+    if (is_wide(d, m)) wide_axpy(d, m, s);
+    else if (!batch_fits(d, s.factor, s.n_rows)) wide_pass(d, m, s, false);
+    else if (is_bytes(d, m)) bytes_batch(s);
+    else words_batch(d, m, s);
+}
+
 INLINE size_t axpy(drove_number d, drove_number m, void *w, const void *const *x,
                    const drovek_factor *factor, size_t n_rows, size_t n, drovek_bits *bits)
 {
     size_t            n_clamped = 0;
     const linear_step s = {w, x, factor, n_rows, n, NULL, NULL, bits, &n_clamped};
-    if (is_bytes(d, m)) bytes_axpy(d, s);
-    else if (is_nibbles(d, m)) nibbles_axpy(d, s);
-    else if (is_wide(d, m)) wide_axpy(d, m, s);
-    else words_axpy(d, m, s);
+    if (n_rows > 1) axpy_of_batch(d, m, s);
+    else axpy_of_one(d, m, s);
     return n_clamped;
 }
 

@@ -15,7 +15,7 @@ const drovek_table drovek_linear_dense_avx512vnni = {
         },
     .linear.axpy =
         {
-            [DROVE_I8] = {[DROVE_I16] = axpy_i8_i16},
+            [DROVE_I8] = {[DROVE_I8] = axpy_i8_i8, [DROVE_I16] = axpy_i8_i16},
             [DROVE_I16] = {[DROVE_I8] = axpy_i16_i8, [DROVE_I16] = axpy_i16_i16},
         },
     .linear.axpy_dot =

@@ -107,6 +107,14 @@ INLINE ivec mul32(ivec a, ivec b) { return MM(mullo_epi32)(a, b); }
 /* sums of two products: unsigned bytes and bytes to saturated 16 bits; 16 bits to 32 bits */
 INLINE ivec pairs8(ivec u, ivec s) { return MM(maddubs_epi16)(u, s); }
 INLINE ivec pairs16(ivec a, ivec b) { return MM(madd_epi16)(a, b); }
+/* pairs of a byte or a word of each, of the lower or the upper half of every 16 bytes; and the
+ * numbers of two such registers, which must fit the narrow format, in its order */
+INLINE ivec low_pairs8(ivec a, ivec b) { return MM(unpacklo_epi8)(a, b); }
+INLINE ivec high_pairs8(ivec a, ivec b) { return MM(unpackhi_epi8)(a, b); }
+INLINE ivec join16(ivec low, ivec high) { return MM(packs_epi16)(low, high); }
+INLINE ivec low_pairs16(ivec a, ivec b) { return MM(unpacklo_epi16)(a, b); }
+INLINE ivec high_pairs16(ivec a, ivec b) { return MM(unpackhi_epi16)(a, b); }
+INLINE ivec join32(ivec low, ivec high) { return MM(packs_epi32)(low, high); }
 INLINE ivec left16_by4(ivec a) { return MM(slli_epi16)(a, 4); }
 INLINE ivec left16_by8(ivec a) { return MM(slli_epi16)(a, 8); }
 INLINE ivec left16_by12(ivec a) { return MM(slli_epi16)(a, 12); }
@@ -119,6 +127,8 @@ INLINE ivec unsigned_right32_by16(ivec a) { return MM(srli_epi32)(a, 16); }
 INLINE ivec left16(ivec a, int by) { return MM(sll_epi16)(a, _mm_cvtsi32_si128(by)); }
 INLINE ivec right32(ivec a, int by) { return MM(sra_epi32)(a, _mm_cvtsi32_si128(by)); }
 INLINE ivec unsigned_right32(ivec a, int by) { return MM(srl_epi32)(a, _mm_cvtsi32_si128(by)); }
+INLINE ivec left32_by16(ivec a) { return MM(slli_epi32)(a, 16); }
+INLINE ivec left32(ivec a, int by) { return MM(sll_epi32)(a, _mm_cvtsi32_si128(by)); }
 INLINE ivec left64(ivec a, int by) { return MM(slli_epi64)(a, by); }
 INLINE ivec unsigned_right64(ivec a, int by) { return MM(srli_epi64)(a, by); }
 /* the entries of a table (load_table) at index, bytes of 0 to 15 */

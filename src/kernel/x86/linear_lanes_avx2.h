@@ -97,6 +97,16 @@ INLINE ivec odd_words(ivec even, ivec odd)
     return _mm256_blend_epi16(even, odd, 0xaa);
 }
 
+INLINE ivec even_sixteens(ivec a, ivec b)
+{
+    return _mm256_permute2x128_si256(a, b, 0x20);
+}
+
+INLINE ivec odd_sixteens(ivec a, ivec b)
+{
+    return _mm256_permute2x128_si256(a, b, 0x31);
+}
+
 INLINE ivec add_pairs16(ivec acc, ivec a, ivec b)
 {
     return add32(acc, pairs16(a, b));

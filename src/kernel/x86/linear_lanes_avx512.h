@@ -99,6 +99,17 @@ INLINE ivec odd_words(ivec even, ivec odd)
     return _mm512_mask_blend_epi16(0xaaaaaaaau, even, odd);
 }
 
+/* The even and the odd 16 bytes of both, a's before b's. */
+INLINE ivec even_sixteens(ivec a, ivec b)
+{
+    return _mm512_shuffle_i64x2(a, b, 0x88);
+}
+
+INLINE ivec odd_sixteens(ivec a, ivec b)
+{
+    return _mm512_shuffle_i64x2(a, b, 0xdd);
+}
+
 /* acc + pairs16(a, b), wrapping */
 INLINE ivec add_pairs16(ivec acc, ivec a, ivec b)
 {

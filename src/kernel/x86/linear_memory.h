@@ -125,6 +125,13 @@ INLINE const uint8_t *next_block(drovek_bits_kind kind, bit_source *source, cons
     return room;
 }
 
+/* r of kernel/linear.h of random words in 32 bits. */
+INLINE ivec random_fraction(ivec words, int shift)
+{
+    ivec odd = add32(add32(words, words), set32(1)); /* word + 1/2, in halves */
+    return shift < 17 ? unsigned_right32(odd, 17 - shift) : left32(odd, shift - 17);
+}
+
 /* Two blocks that are used together: even[] and odd[] are one block each. */
 INLINE void next_split_bits(drovek_bits_kind kind, bit_source *source, ivec even[BLOCK_VECS],
                             ivec odd[BLOCK_VECS])
@@ -161,6 +168,28 @@ INLINE void fetch(const void *next, const void *ahead, size_t at, size_t bytes)
     }
 }
 
+/* Rows of a batch, from asking for a line of one to reading it.  Where the lines of all rows share
+ * a set of the cache, more would throw each other out. */
+enum { ROWS_AHEAD = 2 };
+
+/* Asks for `bytes` from byte `at` on of the two rows ROWS_AHEAD behind row k. */
+INLINE void fetch_rows(const void *const *x, size_t k, size_t n_rows, size_t at, size_t bytes)
+{
+    if (k + ROWS_AHEAD + 2 > n_rows) return;
+    UNROLL
+    for (size_t line = 0; line < bytes; line += 64) {
+        _mm_prefetch((const char *)x[k + ROWS_AHEAD] + at + line, _MM_HINT_T0);
+        _mm_prefetch((const char *)x[k + ROWS_AHEAD + 1] + at + line, _MM_HINT_T0);
+    }
+}
+
+/* Everything that is read from x and y afterwards is computed after these two sums: where the
+ * compiler mixes the work on several registers, it keeps some of their sums in memory. */
+INLINE void keep_apart(const uint8_t **x, const uint8_t **y, ivec *low, ivec *high)
+{
+    __asm__("" : "+r"(*x), "+r"(*y), "+v"(*low), "+v"(*high));
+}
+
 /* ---- places; of pairs of 4 bits: of even numbers ---- */
 
 INLINE const uint8_t *number_at(drove_number d, const void *x, size_t i)
@@ -191,5 +220,14 @@ typedef struct linear_step {
     drovek_bits         *bits;
     size_t              *n_clamped; /* added to */
 } linear_step;
+
+/* Whether the quotients of a batch fit 16 bits. */
+INLINE bool batch_fits(drove_number d, const drovek_factor *factor, size_t n_rows)
+{
+    int64_t sum = 0;
+    for (size_t k = 0; k < n_rows; k++)
+        sum += factor[k].a < 0 ? -(int64_t)factor[k].a : factor[k].a;
+    return sum * drove__number_most(d) >> factor->shift < 32767;
+}
 
 #endif

@@ -191,7 +191,7 @@ INLINE int64_t nibble_total(nibble_pass *pass, drove_number d)
 INLINE double nibbles_pass(drove_number d, linear_step s, int a, drovek_bits_kind kind,
                            bool has_dot)
 {
-    const size_t per_draw = drovek_per_draw(d, DROVE_I4), chunk = NIBBLES_CHUNK * per_draw;
+    const size_t per_draw = drovek_per_draw(d, DROVE_I4, false), chunk = NIBBLES_CHUNK * per_draw;
     nibble_pass  pass = {.source = bits_begin(kind, s.bits),
                          .even = byte_sum_zero(),
                          .odd = byte_sum_zero()};
@@ -218,7 +218,7 @@ INLINE double nibbles_pass(drove_number d, linear_step s, int a, drovek_bits_kin
 /* The step's factor in the passes' unit; false: it is too large for them. */
 INLINE bool nibbles_factor(drove_number d, const drovek_factor *factor, int *a)
 {
-    const drovek_fraction f = drovek_fraction_of(d, DROVE_I4);
+    const drovek_fraction f = drovek_fraction_of(d, DROVE_I4, false);
     *a = factor->a * (1 << (f.shift - factor->shift));
     return *a <= f.sum && *a >= -f.sum;
 }

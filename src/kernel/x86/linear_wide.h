@@ -1,6 +1,6 @@
 /* kernel/x86/linear_wide.h - LANES numbers at a time in 32-bit lanes: every pair of formats of
- * which one is float or one has 4 and one 16 bits, and integers with factors too large for
- * linear_bytes.h, linear_nibbles.h and linear_words.h.
+ * which one is float or one has 4 and one 16 bits, batches with a format of 4 bits, and integers
+ * with factors too large for linear_bytes.h, linear_nibbles.h and linear_words.h.
  *
  * It accepts all factors and data: integers by the bounds of kernel/linear.h, floats because the
  * change is limited to +-2^16, beyond which every sum leaves the 16-bit range.
@@ -91,51 +91,67 @@ INLINE ivec wide_floor(fvec v)
     return floor_to_int(fmin_(fmax_(v, fset(-65536.0f)), fset(65536.0f)));
 }
 
-/* fmaf over the rows; c is added before the last one */
-INLINE fvec wide_float_rows(drove_number d, const void *const *x, size_t at,
-                            const drovek_factor *factor, size_t n_rows, size_t count, fvec c)
+/* Registers of a batch's sums at a time: one alone would wait for each of its additions. */
+enum { MOST_SUMS = 8 };
+
+/* fmaf over the rows, of n_sums registers of `count` numbers each; c[] is added before the last
+ * one, and becomes the sums. */
+INLINE void wide_float_rows(drove_number d, const linear_step *s, size_t at, size_t count,
+                            size_t n_sums, fvec *c)
 {
-    fvec sum = fset(-0.0f);
-    if (n_rows == 1)
-        return fma_(fset(factor->f), wide_load_float(d, number_at(d, *x, at), count), c);
-    for (size_t k = 0; k + 1 < n_rows; k++)
-        sum = fma_(fset(factor[k].f), wide_load_float(d, number_at(d, x[k], at), count), sum);
-    x += n_rows - 1, factor += n_rows - 1;
-    return fma_(fset(factor->f), wide_load_float(d, number_at(d, *x, at), count), fadd(sum, c));
+    const size_t last = s->n_rows - 1;
+    fvec         sum[MOST_SUMS];
+    UNROLL
+    for (size_t v = 0; v < n_sums; v++) sum[v] = fset(-0.0f);
+    for (size_t k = 0; k < last; k++) {
+        fvec f = fset(s->factor[k].f);
+        UNROLL
+        for (size_t v = 0; v < n_sums; v++) {
+            const uint8_t *x = number_at(d, s->x[k], at + v * LANES);
+            sum[v] = fma_(f, wide_load_float(d, x, count), sum[v]);
+        }
+    }
+    fvec f = fset(s->factor[last].f);
+    UNROLL
+    for (size_t v = 0; v < n_sums; v++) {
+        const uint8_t *x = number_at(d, s->x[last], at + v * LANES);
+        fvec           so_far = last == 0 ? c[v] : fadd(sum[v], c[v]);
+        c[v] = fma_(f, wide_load_float(d, x, count), so_far);
+    }
 }
 
-INLINE ivec wide_integer_rows(drove_number d, const void *const *x, size_t at,
-                              const drovek_factor *factor, size_t n_rows, size_t count)
+INLINE ivec wide_integer_rows(drove_number d, const linear_step *s, size_t at, size_t count)
 {
     ivec sum = zero();
-    for (size_t k = 0; k < n_rows; k++) {
-        ivec numbers = wide_load(d, number_at(d, x[k], at), count);
-        sum = add32(sum, mul32(numbers, set32(factor[k].a)));
+    for (size_t k = 0; k < s->n_rows; k++) {
+        ivec numbers = wide_load(d, number_at(d, s->x[k], at), count);
+        sum = add32(sum, mul32(numbers, set32(s->factor[k].a)));
     }
     return sum;
 }
 
 /* r points at the random bits of the first lane. */
-INLINE ivec wide_delta(drove_number d, drove_number m, const void *const *x, size_t at,
-                       const drovek_factor *factor, size_t n_rows, size_t count, const uint8_t *r)
+INLINE ivec wide_delta(drove_number d, drove_number m, const linear_step *s, size_t at,
+                       size_t count, const uint8_t *r)
 {
-    if (d == DROVE_F32)
-        return wide_floor(wide_float_rows(d, x, at, factor, n_rows, count, wide_rounding(r)));
-    int  shift = factor->shift;
-    ivec random = drovek_fraction_of(d, m).is_bytes
+    if (d == DROVE_F32) {
+        fvec c = wide_rounding(r);
+        wide_float_rows(d, s, at, count, 1, &c);
+        return wide_floor(c);
+    }
+    int  shift = s->factor->shift;
+    ivec random = drovek_fraction_of(d, m, s->n_rows > 1).is_bytes
                       ? unsigned_right32(load_unsigned_8_as_32(r), 8 - shift)
-                      : unsigned_right32(load_unsigned_16_as_32(r), 16 - shift);
-    ivec sum = wide_integer_rows(d, x, at, factor, n_rows, count);
-    return right32(add32(sum, random), shift);
+                      : random_fraction(load_unsigned_16_as_32(r), shift);
+    return right32(add32(wide_integer_rows(d, s, at, count), random), shift);
 }
 
 /* The random bits of the next drovek_per_draw numbers, in the order of the numbers. */
-INLINE const uint8_t *wide_draw(drove_number d, drove_number m, bit_source *source,
-                                const drovek_bits *bits, uint8_t room[2 * DROVEK_BLOCK_BYTES])
+INLINE const uint8_t *wide_draw(drovek_fraction f, bit_source *source, const drovek_bits *bits,
+                                uint8_t room[2 * DROVEK_BLOCK_BYTES])
 {
-    const drovek_fraction f = drovek_fraction_of(d, m);
-    const size_t          size = f.is_bytes ? 1 : 2;
-    uint8_t               block[2][DROVEK_BLOCK_BYTES];
+    const size_t size = f.is_bytes ? 1 : 2;
+    uint8_t      block[2][DROVEK_BLOCK_BYTES];
     if (!f.is_split) return next_block(bits->kind, source, bits, room);
     for (size_t b = 0; b < 2; b++) {
         uint8_t drawn[DROVEK_BLOCK_BYTES];
@@ -155,13 +171,19 @@ INLINE const uint8_t *wide_draw(drove_number d, drove_number m, bit_source *sour
 INLINE fvec wide_block(drove_number d, drove_number m, const linear_step *s, size_t at, size_t n,
                        const uint8_t *r, size_t *n_clamped, fvec dot, bool has_dot)
 {
-    const size_t bits_bytes = drovek_fraction_of(d, m).is_bytes ? 1 : 2;
+    const size_t bits_bytes = drovek_fraction_of(d, m, s->n_rows > 1).is_bytes ? 1 : 2;
+    const bool   is_float_batch = d == DROVE_F32 && s->n_rows > 1 && n == 32;
+    fvec         change[32 / LANES];
+    if (is_float_batch) {
+        for (size_t v = 0; v < 32 / LANES; v++) change[v] = wide_rounding(r + 2 * v * LANES);
+        wide_float_rows(d, s, at, LANES, 32 / LANES, change);
+    }
     for (size_t i = 0; i < n; i += LANES) {
         size_t   count = smaller(n - i, LANES);
         uint8_t *place = model_at(m, s->w, at + i);
-        ivec     delta =
-            wide_delta(d, m, s->x, at + i, s->factor, s->n_rows, count, r + i * bits_bytes);
-        ivec sum = add32(wide_racy_load(m, place), delta), now = wide_clamp(m, sum);
+        ivec     delta = is_float_batch ? wide_floor(change[i / LANES])
+                                        : wide_delta(d, m, s, at + i, count, r + i * bits_bytes);
+        ivec     sum = add32(wide_racy_load(m, place), delta), now = wide_clamp(m, sum);
         wide_racy_store(m, place, now, count);
         *n_clamped += differ_count32(sum, now, count);
         if (has_dot) {
@@ -173,21 +195,23 @@ INLINE fvec wide_block(drove_number d, drove_number m, const linear_step *s, siz
     return dot;
 }
 
+/* Whether s.n_rows is 1 is known in every caller. */
 INLINE double wide_pass(drove_number d, drove_number m, linear_step s, bool has_dot)
 {
-    const size_t         block = drovek_per_draw(d, m);
-    _Alignas(64) uint8_t room[2 * DROVEK_BLOCK_BYTES];
-    bit_source           source = bits_begin(s.bits->kind, s.bits);
-    fvec                 dot[2] = {fset(0.0f), fset(0.0f)};
-    size_t               i = 0, clamped = 0;
+    const drovek_fraction fraction = drovek_fraction_of(d, m, s.n_rows > 1);
+    const size_t          block = drovek_per_draw(d, m, s.n_rows > 1);
+    _Alignas(64) uint8_t  room[2 * DROVEK_BLOCK_BYTES];
+    bit_source            source = bits_begin(s.bits->kind, s.bits);
+    fvec                  dot[2] = {fset(0.0f), fset(0.0f)};
+    size_t                i = 0, clamped = 0;
     for (; i + block <= s.n; i += block) {
-        const uint8_t *r = wide_draw(d, m, &source, s.bits, room);
+        const uint8_t *r = wide_draw(fraction, &source, s.bits, room);
         dot[0] = wide_block(d, m, &s, i, block, r, &clamped, dot[0], has_dot);
         if (has_dot)
             fetch(s.next, s.ahead, drove__numbers_bytes(d, i), drove__numbers_bytes(d, block));
     }
     if (i < s.n) {
-        const uint8_t *r = wide_draw(d, m, &source, s.bits, room);
+        const uint8_t *r = wide_draw(fraction, &source, s.bits, room);
         dot[1] = wide_block(d, m, &s, i, s.n - i, r, &clamped, dot[1], has_dot);
     }
     bits_end(s.bits->kind, &source, s.bits);
@@ -249,22 +273,23 @@ INLINE fvec float_step(drove_number d, const linear_step *s, size_t at, size_t c
                        bool has_dot)
 {
     uint8_t *place = model_at(DROVE_F32, s->w, at);
-    fvec     now =
-        wide_float_rows(d, s->x, at, s->factor, s->n_rows, count, as_float(racy_load(place)));
+    fvec     now = as_float(racy_load(place));
+    wide_float_rows(d, s, at, count, 1, &now);
     racy_store_part(place, as_bits(now), 4 * count);
     if (!has_dot) return dot;
     if (count < LANES) now = as_float(first_lanes(as_bits(now), count));
     return fma_(wide_load_float(d, number_at(d, s->next, at), count), now, dot);
 }
 
+/* One example. */
 INLINE double float_pass(drove_number d, linear_step s, bool has_dot)
 {
     fvec   sum[FLOAT_VECS] = {fset(0.0f), fset(0.0f), fset(0.0f), fset(0.0f)};
     size_t i = 0;
-    /* One example: a copy, since stores to w might alias the caller's memory. */
+    /* A copy, since stores to w might alias the caller's memory. */
     const drovek_factor first = s.factor[0];
     const void         *row = s.x[0];
-    if (s.n_rows == 1) s.factor = &first, s.x = &row;
+    s.factor = &first, s.x = &row;
     for (; i + FLOAT_BLOCK <= s.n; i += FLOAT_BLOCK) {
         UNROLL
         for (size_t v = 0; v < FLOAT_VECS; v++)
@@ -278,6 +303,21 @@ INLINE double float_pass(drove_number d, linear_step s, bool has_dot)
         sum[0] = float_step(d, &s, i, count, sum[0], has_dot);
     }
     return fsum(sum[0]) + fsum(sum[1]) + fsum(sum[2]) + fsum(sum[3]);
+}
+
+INLINE void float_batch(drove_number d, linear_step s)
+{
+    size_t i = 0;
+    for (; i + MOST_SUMS * LANES <= s.n; i += MOST_SUMS * LANES) {
+        fvec     now[MOST_SUMS];
+        uint8_t *place = model_at(DROVE_F32, s.w, i);
+        UNROLL
+        for (size_t v = 0; v < MOST_SUMS; v++) now[v] = as_float(racy_load(place + v * VEC_BYTES));
+        wide_float_rows(d, &s, i, LANES, MOST_SUMS, now);
+        UNROLL
+        for (size_t v = 0; v < MOST_SUMS; v++) racy_store(place + v * VEC_BYTES, as_bits(now[v]));
+    }
+    for (; i < s.n; i += LANES) float_step(d, &s, i, smaller(s.n - i, LANES), fset(0.0f), false);
 }
 
 /* ---- merge and decay ---- */

@@ -1,13 +1,17 @@
 /* kernel/x86/linear_words.h - fixed point with data, model or both of 16 bits.
  *
- * As in linear_bytes.h, the factor is scaled to a denominator that is half a lane wide:
+ * One example: as in linear_bytes.h, the factor is scaled to a denominator that is half a lane
+ * wide:
  *
  *     delta = floor((a x + r) / 2^16)
  *
  * by shifting a, and data of 8 bits, to the left; the whole random word is used.  vpmaddwd with
  * (a, 0) and (0, a) multiplies even and odd numbers into 32 bits without unpacking; the quotients
- * of the odd ones are then already in their position.  Factors too large for this (delta beyond
- * half of the 16-bit range) use linear_wide.h.
+ * of the odd ones are then already in their position.
+ *
+ * A batch: as in linear_bytes.h.
+ *
+ * Factors too large for this (delta beyond half of the 16-bit range) use linear_wide.h.
  */
 #ifndef DROVEK_X86_LINEAR_WORDS_H
 #define DROVEK_X86_LINEAR_WORDS_H
@@ -94,79 +98,55 @@ INLINE ivec word_update(drove_number m, uint8_t *w, ivec delta, size_t count, di
     return within;
 }
 
-typedef struct word_pass {
-    const void *const   *x;
-    const drovek_factor *factor;
-    size_t               n_rows;
-    int                  left_a, left_x; /* left shifts of factors and of 8-bit data */
-    bit_source           source;
-    word_sum             sum;
-    size_t               n_clamped;
-} word_pass;
+/* ---- one example ---- */
 
-/* The sums of a x over the rows, added to even[] and odd[]. */
-INLINE void word_rows(const word_pass *pass, drove_number d, size_t at, const size_t count[2],
-                      ivec even[2], ivec odd[2])
-{
-    for (size_t k = 0; k < pass->n_rows; k++) {
-        int  a = pass->factor[k].a * (1 << pass->left_a);
-        ivec a_even = set32(a & 0xffff), a_odd = set32((int)((uint32_t)a << 16));
-        UNROLL
-        for (size_t v = 0; v < 2; v++) {
-            if (count[v] == 0) break;
-            ivec x = words_load(d, number_at(d, pass->x[k], at + v * WORDS), count[v]);
-            if (d == DROVE_I8) x = left16(x, pass->left_x);
-            even[v] = add_pairs16(even[v], x, a_even);
-            odd[v] = add_pairs16(odd[v], x, a_odd);
-        }
-    }
-}
+typedef struct word_pass {
+    const void *x;
+    ivec        a_even, a_odd; /* (a, 0), (0, a) */
+    int         left_x;        /* left shift of 8-bit data */
+    bit_source  source;
+    word_sum    sum;
+    size_t      n_clamped;
+} word_pass;
 
 /* Two registers, of which count[0] >= 1 and count[1] numbers exist. */
 INLINE void word_pair(word_pass *pass, drove_number d, drove_number m, void *w, const void *next,
                       size_t at, size_t count0, size_t count1, drovek_bits_kind kind, bool has_dot)
 {
-    ivec   r[2], even[2], odd[2];
+    ivec   r[2];
     differ clamped[2];
     size_t count[2] = {count0, count1};
     next_bits(kind, &pass->source, count1 > 0, r);
     clamped[1] = differ_at(r[0], r[0]);
     UNROLL
     for (size_t v = 0; v < 2; v++) {
-        even[v] = bit_and(r[v], set32(0xffff));
-        odd[v] = unsigned_right32_by16(r[v]);
-    }
-    word_rows(pass, d, at, count, even, odd);
-    UNROLL
-    for (size_t v = 0; v < 2; v++) {
         size_t place = at + v * WORDS;
         if (count[v] == 0) break;
-        ivec delta = odd_words(unsigned_right32_by16(even[v]), odd[v]);
+        ivec x = words_load(d, number_at(d, pass->x, place), count[v]);
+        if (d == DROVE_I8) x = left16(x, pass->left_x);
+        ivec even = add_pairs16(bit_and(r[v], set32(0xffff)), x, pass->a_even);
+        ivec odd = add_pairs16(unsigned_right32_by16(r[v]), x, pass->a_odd);
+        ivec delta = odd_words(unsigned_right32_by16(even), odd);
         ivec now = word_update(m, model_at(m, w, place), delta, count[v], &clamped[v]);
         if (has_dot) {
-            ivec x = words_load(d, number_at(d, next, place), count[v]);
-            pass->sum = word_sum_add(pass->sum, x, now);
+            ivec y = words_load(d, number_at(d, next, place), count[v]);
+            pass->sum = word_sum_add(pass->sum, y, now);
         }
     }
     if (__builtin_expect(differ_anywhere(clamped[0], clamped[1]), 0))
         pass->n_clamped += differ_count(clamped[0], 2) + differ_count(clamped[1], 2);
 }
 
-/* d, m, kind, has_dot (next and ahead are used), and an n_rows of 1, are constants in every
- * caller. */
+/* d, m, kind and has_dot (next and ahead are used) are constants in every caller. */
 INLINE double words_pass(drove_number d, drove_number m, linear_step s, drovek_bits_kind kind,
                          bool has_dot)
 {
-    /* One example: a copy, since stores to w might alias the caller's memory. */
-    const drovek_factor first = s.factor[0];
-    const void         *row = s.x[0];
-    if (s.n_rows == 1) s.factor = &first, s.x = &row;
     const size_t n = s.n;
-    int          left = 16 - first.shift, left_x = d == DROVE_I16 ? 0 : left < 8 ? left : 8;
-    word_pass    pass = {.x = s.x,
-                         .factor = s.factor,
-                         .n_rows = s.n_rows,
-                         .left_a = left - left_x,
+    int          left = 16 - s.factor->shift, left_x = d == DROVE_I16 ? 0 : left < 8 ? left : 8;
+    int          a = s.factor->a * (1 << (left - left_x));
+    word_pass    pass = {.x = s.x[0],
+                         .a_even = set32(a & 0xffff),
+                         .a_odd = set32((int)((uint32_t)a << 16)),
                          .left_x = left_x,
                          .source = bits_begin(kind, s.bits),
                          .sum = word_sum_zero()};
@@ -191,17 +171,98 @@ INLINE double words_pass(drove_number d, drove_number m, linear_step s, drovek_b
     return (double)total;
 }
 
-/* Whether the shifted factors fit 16 bits, and a quotient of their sum, too. */
-INLINE bool words_fit(drove_number d, const drovek_factor *factor, size_t n_rows)
+/* Whether the shifted factor, and so a quotient, fits 16 bits. */
+INLINE bool words_fit(drove_number d, const drovek_factor *factor)
 {
-    int     left = 16 - factor[0].shift, left_a = d == DROVE_I16 ? left : left < 8 ? 0 : left - 8;
-    int64_t sum = 0, most = 0;
-    for (size_t k = 0; k < n_rows; k++) {
-        int64_t size = (factor[k].a < 0 ? -(int64_t)factor[k].a : factor[k].a) << left_a;
-        sum += size;
-        most = size > most ? size : most;
+    int left = 16 - factor->shift, left_a = d == DROVE_I16 ? left : left < 8 ? 0 : left - 8;
+    return (factor->a < 0 ? -(int64_t)factor->a : factor->a) << left_a <= 32767;
+}
+
+/* ---- a batch ---- */
+
+/* Numbers at a time: whole lines of each example, which are then read once even where the lines of
+ * all examples share a set of the cache. */
+enum { BATCH = 64, BATCH_VECS = BATCH / WORDS };
+
+/* Sums of products, in the orders of low_pairs16 and high_pairs16. */
+typedef struct word_batch {
+    ivec low[BATCH_VECS], high[BATCH_VECS];
+} word_batch;
+
+/* Adds a x + b y. */
+INLINE void words_add_two(drove_number d, word_batch *sum, const uint8_t *x, const uint8_t *y,
+                          int32_t a, int32_t b, const size_t count[BATCH_VECS])
+{
+    ivec factors = set32((int)((uint16_t)a | (uint32_t)b << 16));
+    UNROLL
+    for (size_t v = 0; v < BATCH_VECS; v++) {
+        size_t bytes = v * WORDS * drove__number_size(d);
+        if (count[v] == 0) break;
+        ivec one = words_load(d, x + bytes, count[v]), other = words_load(d, y + bytes, count[v]);
+        sum->low[v] = add_pairs16(sum->low[v], low_pairs16(one, other), factors);
+        sum->high[v] = add_pairs16(sum->high[v], high_pairs16(one, other), factors);
+        keep_apart(&x, &y, &sum->low[v], &sum->high[v]);
     }
-    return most <= 32767 && sum <= 65534;
+}
+
+/* BATCH numbers from `at` on, or fewer, in registers of count[] numbers; r: their random words.
+ * Returns how many were clamped. */
+INLINE size_t words_batch_block(drove_number d, drove_number m, const linear_step *s, size_t at,
+                                const size_t count[BATCH_VECS], const ivec r[BATCH_VECS])
+{
+    const int  shift = s->factor->shift;
+    size_t     n_clamped = 0, k = 0;
+    size_t     offset = at * drove__number_size(d);
+    word_batch sum;
+    UNROLL
+    for (size_t v = 0; v < BATCH_VECS; v++) {
+        sum.low[v] = random_fraction(low_pairs16(r[v], zero()), shift);
+        sum.high[v] = random_fraction(high_pairs16(r[v], zero()), shift);
+    }
+    for (; k + 2 <= s->n_rows; k += 2) {
+        const uint8_t *x = (const uint8_t *)s->x[k] + offset,
+                      *y = (const uint8_t *)s->x[k + 1] + offset;
+        fetch_rows(s->x, k, s->n_rows, offset, BATCH * drove__number_size(d));
+        words_add_two(d, &sum, x, y, s->factor[k].a, s->factor[k + 1].a, count);
+    }
+    if (k < s->n_rows) {
+        const uint8_t *x = (const uint8_t *)s->x[k] + offset;
+        words_add_two(d, &sum, x, x, s->factor[k].a, 0, count);
+    }
+    UNROLL
+    for (size_t v = 0; v < BATCH_VECS; v++) {
+        differ clamped;
+        if (count[v] == 0) break;
+        ivec delta = join32(right32(sum.low[v], shift), right32(sum.high[v], shift));
+        word_update(m, model_at(m, s->w, at + v * WORDS), delta, count[v], &clamped);
+        if (__builtin_expect(differ_anywhere(clamped, clamped), 0))
+            n_clamped += differ_count(clamped, 2);
+    }
+    return n_clamped;
+}
+
+INLINE void words_batch(drove_number d, drove_number m, linear_step s)
+{
+    const drovek_bits_kind kind = s.bits->kind;
+    bit_source             source = bits_begin(kind, s.bits);
+    size_t                 whole[BATCH_VECS], rest[BATCH_VECS], n_clamped = 0, i = 0;
+    ivec                   r[BATCH_VECS] = {zero()};
+    UNROLL
+    for (size_t v = 0; v < BATCH_VECS; v++) whole[v] = WORDS;
+    for (; i + BATCH <= s.n; i += BATCH) {
+        UNROLL
+        for (size_t v = 0; v < BATCH_VECS; v += 2) next_bits(kind, &source, 1, r + v);
+        n_clamped += words_batch_block(d, m, &s, i, whole, r);
+    }
+    if (i < s.n) {
+        for (size_t v = 0; v < BATCH_VECS; v++)
+            rest[v] = i + v * WORDS < s.n ? smaller(s.n - i - v * WORDS, WORDS) : 0;
+        for (size_t v = 0; v < BATCH_VECS && rest[v] > 0; v += 2)
+            next_bits(kind, &source, rest[v + 1] > 0, r + v);
+        n_clamped += words_batch_block(d, m, &s, i, rest, r);
+    }
+    bits_end(kind, &source, s.bits);
+    *s.n_clamped += n_clamped;
 }
 
 #endif

@@ -490,8 +490,8 @@ static void take_over(const rig *r, reference *f)
     }
 }
 
-/* Updates from more examples than one write takes: their sum in floats, then one rounding.  Several
- * outputs and several updates use the same memory for it. */
+/* Updates from many examples, whose factors are rounded one by one and whose sum is rounded once:
+ * within a thousandth of the step, and half a unit, of the exact sum. */
 TEST(long_batches_round_once)
 {
     static const char *const precision[] = {"D8M8", "D8M16", "D16M8", "D16M16", "D4M4", "D8M4"};
@@ -503,12 +503,17 @@ TEST(long_batches_round_once)
         rig_init(&r, &set);
         for (unsigned update = 0; update < 3; update++) {
             take_over(&r, &f);
+            const reference before = f;
             train(&r, N_ROWS);
             train_reference(&r, &f);
-            double units = largest_difference(&r, &f) / (double)r.shared->model_scale;
-            if (!(units < 0.51))
-                fail_msg("%s, update %u: %g units beside the exact sum, expected at most 0.51",
-                         precision[k], update, units);
+            double units = largest_difference(&r, &f) / (double)r.shared->model_scale, step = 0.0;
+            for (size_t o = 0; o < n_outputs(&r); o++)
+                for (size_t j = 0; j < set.n_features; j++)
+                    step = fmax(step, fabs(f.w[o][j] - before.w[o][j]));
+            const double most = 0.51 + 0.001 * step / (double)r.shared->model_scale;
+            if (!(units < most))
+                fail_msg("%s, update %u: %g units beside the exact sum, expected at most %g",
+                         precision[k], update, units, most);
         }
         rig_fini(&r);
     }
