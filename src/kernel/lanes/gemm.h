@@ -3,11 +3,12 @@
  *
  * C is cut into panels PANEL registers wide and tiles of a few rows, whose sums stay in registers
  * while k runs.  Elements of op(A) are broadcast; rows of op(B) stream from the second-level cache
- * in place.  op(B) is copied only if it is transposed, or if its rows are so far apart that they
- * share a few cache sets.  Rows of op(A) are taken in blocks that the second-level cache holds.  Of
- * a transposed A a tile reads a few columns, a cache line of every row: where the rows are far
- * apart, k is cut into short blocks, and the next block's rows are fetched ahead.  A few rows times
- * a transposed B are sums along k instead (dots).
+ * in place, asked for ahead where a tile has too few sums to hide the cache's latency.  op(B) is
+ * copied only if it is transposed, or if its rows are so far apart that they share a few cache
+ * sets.  Rows of op(A) are taken in blocks that the second-level cache holds.  Of a transposed A a
+ * tile reads a few columns, a cache line of every row: where the rows are far apart, k is cut into
+ * short blocks, and the next block's rows are fetched ahead.  A few rows times a transposed B are
+ * sums along k instead (dots).
  *
  * The order of the sums depends on the shape alone, so neither the calling thread nor the alignment
  * changes a bit.  A, B and C may be shared with running threads: all accesses are inline assembly;
@@ -26,15 +27,16 @@
 enum {
     PACK_K = LANES == 16 ? 256 : 400, /* rows of a packed panel: 64 KiB of stack at most          */
     FAR = 8 * PANEL * LANES,          /* elements between rows of B from which they are packed,   */
-    MANY_ROWS = 256,                  /* for this many rows of op(A)                              */
-    MAX_K = 1024,                     /* rows of a panel that is not packed                       */
-    FAR_A = 512,                      /* elements between rows of a transposed A, from which ...  */
-    FAR_K = LANES == 16 ? 256 : 64,   /* ... a tile reads no more rows of it, and ...             */
-    NEAR_K = 256,                     /* ... below which no more than these                       */
-    BLOCK_A = 1 << 16,                /* elements of A, half of a second-level cache of 512 KiB,  */
-                                      /* that all panels take before the next                     */
-    FEW_ROWS = 8,                     /* of op(A), up to which a transposed B is not packed,      */
-    LONG = 4 * LANES                  /* if k is at least this                                    */
+    MANY_ROWS = LANES == 8 ? 64 : 256, /* for this many rows of op(A)                             */
+    B_AHEAD = LANES == 8 ? 6 : 0,   /* rows of B that a tile asks for ahead                     */
+    MAX_K = 1024,                   /* rows of a panel that is not packed                       */
+    FAR_A = 512,                    /* elements between rows of a transposed A, from which ...  */
+    FAR_K = LANES == 16 ? 256 : 64, /* ... a tile reads no more rows of it, and ...             */
+    NEAR_K = 256,                   /* ... below which no more than these                       */
+    BLOCK_A = 1 << 16,              /* elements of A, half of a second-level cache of 512 KiB,  */
+                                    /* that all panels take before the next                     */
+    FEW_ROWS = 8,                   /* of op(A), up to which a transposed B is not packed,      */
+    LONG = 4 * LANES                /* if k is at least this                                    */
 };
 
 _Static_assert((int)FAR_K >= (int)DROVEK_STEP_K, "a step of that many examples has one block");
@@ -55,6 +57,7 @@ INLINE void tile(const panel *t, size_t i, size_t rows, size_t n_vec)
     memory_written();
     for (size_t s = 0;;) {
         for (size_t p = t->k; p > 0; p--, b += t->b_step) {
+            if (B_AHEAD > 0) __builtin_prefetch(b + B_AHEAD * t->b_step);
             UNROLL
             for (size_t v = 0; v + 1 < n_vec; v++) part[v] = racy_load(b + v * LANES, LANES);
             part[n_vec - 1] = is_full ? racy_load(b + (n_vec - 1) * LANES, LANES)
