@@ -3,20 +3,27 @@
 
     bench/run/paired.py OLD NEW [--pairs N] [--only REGEX] [--markdown]
 
-OLD and NEW are programs (build/release/drove).  Each case prints the median of the ratios new / old of its pairs, their
-quartiles, and the ratio of the best runs of each, which a busy machine disturbs least.  A ratio of 1 means equally fast;
-above 1 the new one is faster.  What is compared is the rate
+OLD and NEW are programs (build/release/drove).  Each case prints the median of the ratios new / old of its pairs, the
+95 % interval of that median, their quartiles, and the ratio of the best runs of each, which a busy machine disturbs
+least.  A ratio of 1 means equally fast; above 1 the new one is faster.  What is compared is the rate
 that the run itself reports (examples/s of training time; GNPS; seconds per step of a phase), so loading and evaluation
 do not count.  Runs of a pair follow each other at once, so a busy machine slows both.
+
+The interval goes from one of the ordered ratios to another, as many places from either end as the binomial distribution
+allows: it supposes nothing about how they are distributed but that pairs are independent.  It needs 6 pairs.  At the end
+stand the cases whose interval lies wholly below 0.98: they are slower.
 """
 import argparse
 import json
+import math
 import os
 import re
 import shutil
 import statistics
 import subprocess
 import sys
+
+SLOWER = 0.98  # a case is slower if the whole interval of its ratio is below
 
 MLP = ["--data", "synth:digits?n=20000", "--model", "mlp:128,128,128", "--eval-every", "1000"]
 DENSE = ["--data", "synth:logistic?n=20000&d=4096", "--model", "logistic", "--eval-every", "1000"]
@@ -102,6 +109,19 @@ def compare(old, new, start, arguments, figure, n_pairs):
     return ratios, olds, news
 
 
+def interval_of_median(values, level=0.95):
+    """Ends of the narrowest symmetric interval of order statistics that holds the median with at least this probability;
+    None: there are too few values."""
+    n, skipped, outside = len(values), -1, 0.0
+    while skipped + 1 < n / 2:
+        outside += 2 * math.comb(n, skipped + 1) / 2**n
+        if outside > 1 - level:
+            break
+        skipped += 1
+    ordered = sorted(values)
+    return (ordered[skipped], ordered[n - 1 - skipped]) if skipped >= 0 else None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old")
@@ -110,16 +130,17 @@ def main():
     parser.add_argument("--only", metavar="REGEX", default="")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
-    line = "| {} | {} | {} | {} | {} | {} |" if options.markdown else "{:42} {:>8} {:>17} {:>10} {:>12} {:>12}"
-    print(line.format("case", "new/old", "quartiles", "best/best", "best old", "best new"))
+    line = "| {} | {} | {} | {} | {} | {} | {} |" if options.markdown else "{:42} {:>8} {:>16} {:>16} {:>10} {:>12} {:>12}"
+    print(line.format("case", "new/old", "95 % interval", "quartiles", "best/best", "best old", "best new"))
     if options.markdown:
-        print("|---|---|---|---|---|---|")
+        print("|---|---|---|---|---|---|---|")
+    slower = []
     for name, library, arguments, figure in cases():
         if not re.search(options.only, name):
             continue
         start = launcher(library) if library else None
         if library and start is None:
-            print(line.format(name, "-", "not installed", "-", "-", "-"))
+            print(line.format(name, "-", "not installed", "-", "-", "-", "-"))
             continue
         try:
             ratios, olds, news = compare(options.old, options.new, start, arguments, figure, options.pairs)
@@ -127,8 +148,13 @@ def main():
             print(f"{name}: {error}", file=sys.stderr)
             continue
         low, _, high = statistics.quantiles(ratios, n=4)
-        print(line.format(name, f"{statistics.median(ratios):.3f}", f"{low:.3f} to {high:.3f}",
+        interval = interval_of_median(ratios)
+        ends = f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "-"
+        if interval and interval[1] < SLOWER:
+            slower.append(f"{name}: {ends}")
+        print(line.format(name, f"{statistics.median(ratios):.3f}", ends, f"{low:.3f} to {high:.3f}",
                           f"{max(news) / max(olds):.3f}", f"{max(olds):,.0f}", f"{max(news):,.0f}"), flush=True)
+    print(f"\nslower, interval below {SLOWER}: " + ("; ".join(slower) if slower else "none"))
 
 
 if __name__ == "__main__":
