@@ -1,6 +1,7 @@
 # The networks called as torchvision's take its modules' state_dicts, predict the same, and make the same ten steps.
 # Skipped where python3, or the interpreter that DROVE_TEST_PYTHON names, has no torchvision.
 # ctest: timeout=600
+# ctest: slow: fifteen runs of networks of up to fifty layers, and the same by PyTorch
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 export XDG_CACHE_HOME=$PWD/cache # choices of convolutions of its own
