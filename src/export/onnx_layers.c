@@ -219,8 +219,10 @@ static value add_layer_norm(const network *n, const drove_layer *l)
     const char *x = is_image ? as_image(n, l->bottom[0]) : n->blob[l->bottom[0]].name;
     const bool is_turned = is_image && !drove__pytorch_norms_last(l);
     const size_t side[] = {l->in.c, l->in.h, l->in.w};
-    const bool over[] = {l->opt.over.channels && side[0] > 1, l->opt.over.height && side[1] > 1,
-                         l->opt.over.width && side[2] > 1};
+    const drove_over *o = &l->opt.over; /* sides of 1 do not count where all stay in their places */
+    const bool over[] = {o->channels && (is_turned || side[0] > 1),
+                         o->height && (is_turned || side[1] > 1),
+                         o->width && (is_turned || side[2] > 1)};
     static const unsigned by_place[] = {1, 2, 0}; /* h, w, c, as the parameters are */
     int64_t perm[4] = {0}, back[4] = {0};
     size_t dims[3] = {l->n_w}, n_perm = 1, rank = 0;

@@ -42,11 +42,12 @@ class Graph:
         d = self.draw
         for _ in range(100):
             k, s, p = [d.randint(1, 5), d.randint(1, 5)], [d.randint(1, 3), d.randint(1, 3)], [d.randint(0, 2), d.randint(0, 2)]
+            q = [d.randint(0, 2), d.randint(0, 2)] if d.random() < 0.4 else p  # zeros below and right
             far = [d.randint(1, 2), d.randint(1, 2)] if dilates else [1, 1]
-            if not dilates and (p[0] >= k[0] or p[1] >= k[1]):
+            if not dilates and any(max(p[i], q[i]) >= k[i] for i in (0, 1)):
                 continue
             span = [(k[i] - 1) * far[i] + 1 for i in (0, 1)]
-            rest = [(h, w)[i] + 2 * p[i] - span[i] for i in (0, 1)]
+            rest = [(h, w)[i] + p[i] + q[i] - span[i] for i in (0, 1)]
             if min(rest) < 0:
                 continue
             up = not dilates and d.random() < 0.5
@@ -54,7 +55,7 @@ class Graph:
             for i in (0, 1):
                 n = rest[i] // s[i] + 1
                 out.append(n + (up and rest[i] % s[i] != 0 and n * s[i] < (h, w)[i] + p[i]))
-            words = {"kernel": k, "stride": s, "pad": p}
+            words = {"kernel": k, "stride": s, "pad": p if p is q else p + q}
             words.update({"dilation": far} if dilates else {"rounds_up": up})
             return words, out
         return {"kernel": 1}, [h, w]
@@ -65,7 +66,7 @@ class Graph:
         c, h, w = shape[x]
         same = [o for o in shape if shape[o] == (c, h, w)]
         kind = d.choice(["convolution"] * 5 + ["depthwise"] * 2 + ["max_pool", "average_pool"] * 2 + ["global"] + ["batch_norm"] * 3 +
-                        ["lrn", "dropout", "concat", "concat", "sum", "sum", "product", "gate", "flatten", "reshape", "softmax", "scale",
+                        ["layer_norm", "layer_norm", "prelu", "lrn", "dropout", "concat", "concat", "sum", "sum", "product", "gate", "flatten", "reshape", "softmax", "scale",
                          "normalize", "clip", "activation", "activation", "dense"])
         if kind in ("convolution", "depthwise"):
             words, (oh, ow) = self.window(h, w, True)
@@ -74,11 +75,18 @@ class Graph:
             self.add("convolution", [x], (o, oh, ow), channels=o, groups=groups, bias=d.random() < 0.7, **words, **self.activation(0.5))
         elif kind.endswith("_pool"):
             words, (oh, ow) = self.window(h, w, False)
-            self.add(kind, [x], (c, oh, ow), **words)
+            counts = {"counts_pad": d.random() < 0.5} if kind == "average_pool" else {}
+            self.add(kind, [x], (c, oh, ow), **words, **counts)
         elif kind == "global":
             self.add(d.choice(["max_pool", "average_pool"]), [x], (c, 1, 1), **{"global": True})
         elif kind == "batch_norm":
             self.add(kind, [x], shape[x], epsilon=0.1, **self.activation(0.5))
+        elif kind == "layer_norm":
+            over = d.sample(["channels", "height", "width"], d.randint(1, 3))
+            self.add(kind, [x], shape[x], epsilon=0.1, **{f"over_{side}": side in over for side in ("channels", "height", "width")},
+                     **self.activation(0.3))
+        elif kind == "prelu":
+            self.add(kind, [x], shape[x], **({"slopes": d.choice([1, c * h * w])} if d.random() < 0.6 else {}))
         elif kind == "lrn":
             self.add(kind, [x], shape[x], size=d.choice([1, 3, 5, 7]), alpha=round(d.uniform(0, 2), 3), beta=d.choice([0.75, 0.6]),
                      kappa=round(d.uniform(0.5, 2), 3))
@@ -99,7 +107,8 @@ class Graph:
             self.add(kind, [x], (c * h * w, 1, 1))
         elif kind == "reshape":
             sides = d.sample([c, h, w], 3)
-            words = {} if d.random() < 0.3 else {"channels": sides[0], "height": sides[1], "width": sides[2]}
+            words = {} if d.random() < 0.3 else {"channels": sides[0], "height": sides[1], "width": sides[2],
+                                                 "channels_last": d.random() < 0.4}
             self.add(kind, [x], tuple(sides) if words else (c * h * w, 1, 1), **words)
         elif kind == "scale":
             numbers = lambda n: [round(d.uniform(0.2, 1.5), 3) for _ in range(n)]
