@@ -542,7 +542,10 @@ static drove_status import(drove_onnx_reader *r)
         DROVE_TRY(drove__onnx_add_value(r, NULL, &value));
     }
     DROVE_TRY(take_input(r));
-    for (size_t i = 0; i < g->n_node; i++) DROVE_TRY(read_node(r, g->node[i]));
+    r->is_done = calloc(g->n_node + 1, sizeof *r->is_done);
+    if (r->is_done == NULL) return drove__fail_nomem("nodes", g->n_node);
+    for (size_t i = 0; i < g->n_node; i++)
+        if (!r->is_done[i]) DROVE_TRY(read_node(r, g->node[i]));
     DROVE_TRY(find_output(r, &output));
     if (output != NULL) DROVE_TRY(shape_output(r, output, &top));
     if (r->graph.n_nodes == 0) return drove__onnx_fail(r, NULL, "expected layers, found none");
@@ -598,6 +601,7 @@ drove_status drove__graph_read_onnx(const char *bytes, size_t n_bytes, const cha
     if (r.model != NULL) drove__onnx__model__free_unpacked(r.model, &allocator);
     free(r.value);
     free(r.taken);
+    free(r.is_done);
     if (status != DROVE_OK) {
         drove__graph_fini(&r.graph);
         return status;

@@ -56,6 +56,7 @@ typedef struct drove_onnx_value {
     bool                       is_transposed; /* CONSTANT of two dimensions; rank, side: before */
     bool                       is_scalar;     /* SIZES: of no dimension */
     size_t                     n_sizes;       /* SIZES; 0: not known */
+    size_t                     n_columns;     /* SIZES of two dimensions; 0: of one */
     int64_t                    size[DROVE_ONNX_MOST_SIZES];
 } drove_onnx_value;
 
@@ -80,6 +81,7 @@ typedef struct drove_onnx_reader {
     const Drove__Onnx__Tensor **taken; /* [n_taken] those that are parameters of a layer */
     size_t                      n_taken, taken_room;
     size_t                      n_folded;
+    bool                       *is_done;  /* [n_node] of the file's: by the layer of another node */
     bool                        has_half; /* constants of 16 bits */
     unsigned                    notes;
 } drove_onnx_reader;
@@ -223,6 +225,7 @@ drove_status drove__onnx_axis(drove_onnx_reader *r, const drove_onnx_node *n, in
 drove_status drove__onnx_compute_sizes(drove_onnx_reader *r, const drove_onnx_node *n);
 
 drove_status drove__onnx_read_shape(drove_onnx_reader *r, const drove_onnx_node *n);
+drove_status drove__onnx_read_filled(drove_onnx_reader *r, const drove_onnx_node *n);
 drove_status drove__onnx_read_flatten(drove_onnx_reader *r, const drove_onnx_node *n);
 drove_status drove__onnx_read_reshape(drove_onnx_reader *r, const drove_onnx_node *n);
 drove_status drove__onnx_read_squeeze(drove_onnx_reader *r, const drove_onnx_node *n);
@@ -242,6 +245,10 @@ drove_status drove__onnx_read_pad(drove_onnx_reader *r, const drove_onnx_node *n
 /* ---- onnx_norm.c ---- */
 
 drove_status drove__onnx_read_batch_norm(drove_onnx_reader *r, const drove_onnx_node *n);
+/* A ReduceMean that begins layer normalisation written as nine operators, along axes that are in
+ * order: that layer, and *is_read, if it is one. */
+drove_status drove__onnx_read_norm_chain(drove_onnx_reader *r, const drove_onnx_node *n,
+                                         const int64_t *axes, size_t n_axes, bool *is_read);
 drove_status drove__onnx_read_layer_norm(drove_onnx_reader *r, const drove_onnx_node *n);
 drove_status drove__onnx_read_lrn(drove_onnx_reader *r, const drove_onnx_node *n);
 drove_status drove__onnx_read_prelu(drove_onnx_reader *r, const drove_onnx_node *n);

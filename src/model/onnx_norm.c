@@ -1,5 +1,5 @@
-/* model/onnx_norm.c - ONNX's operators that normalise, and PRelu: layers with parameters that belong
- * to channels, or to single numbers. */
+/* model/onnx_norm.c - operators of ONNX that normalise, and PRelu: layers with parameters that
+ * belong to channels or to single numbers. */
 #include "model/onnx_file.h"
 
 #include "base/mem.h"
@@ -147,6 +147,146 @@ drove_status drove__onnx_read_layer_norm(drove_onnx_reader *r, const drove_onnx_
         free(numbers[i]);
         DROVE_TRY(drove__onnx_claim(r, n, &n->input[i + 1]));
     }
+    return DROVE_OK;
+}
+
+/* ---- layer normalisation as nine operators ---- */
+
+/* The node of this operator that reads a value, which has so many readers. */
+static const Drove__Onnx__Node *reader_of(const drove_onnx_reader *r, const char *value,
+                                          const char *op, size_t n_readers)
+{
+    const Drove__Onnx__Graph *g = r->model->graph;
+    if (drove__onnx_count_readers(r, value) != n_readers) return NULL;
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Drove__Onnx__Node *node = g->node[i];
+        if (node->op_type == NULL || strcmp(node->op_type, op) != 0 || node->n_output != 1)
+            continue;
+        for (size_t k = 0; k < node->n_input; k++)
+            if (strcmp(node->input[k], value) == 0) return node;
+    }
+    return NULL;
+}
+
+/* The tensor of this name, of a Constant that may come later, too; NULL: it is something else. */
+static const Drove__Onnx__Tensor *tensor_of(const drove_onnx_reader *r, const char *name)
+{
+    const Drove__Onnx__Graph *g = r->model->graph;
+    const drove_onnx_value *v = drove__onnx_find(r, name);
+    if (v != NULL) return v->kind == DROVE_ONNX_CONSTANT ? v->tensor : NULL;
+    for (size_t i = 0; i < g->n_node; i++) {
+        const drove_onnx_node own = {.node = g->node[i]};
+        if (own.node->op_type == NULL || strcmp(own.node->op_type, "Constant") != 0 ||
+            own.node->n_output != 1 || strcmp(own.node->output[0], name) != 0)
+            continue;
+        const Drove__Onnx__Attribute *a = drove__onnx_attribute(&own, "value");
+        return a != NULL ? a->t : NULL;
+    }
+    return NULL;
+}
+
+/* The other input of an operator with two. */
+static const char *other_input(const Drove__Onnx__Node *node, const char *value)
+{
+    if (node->n_input != 2) return "";
+    return strcmp(node->input[0], value) == 0 ? node->input[1] : node->input[0];
+}
+
+/* A constant of one number. */
+static bool is_number(drove_onnx_reader *r, const drove_onnx_node *n, const char *name, float *out)
+{
+    const Drove__Onnx__Tensor *t = tensor_of(r, name);
+    float *value;
+    if (t == NULL || drove__onnx_count(t) != 1) return false;
+    if (drove__onnx_floats_of(r, n, t, &value) != DROVE_OK) return false;
+    *out = *value;
+    free(value);
+    return true;
+}
+
+/* Means along the same axes. */
+static bool is_same_mean(drove_onnx_reader *r, const Drove__Onnx__Node *node, unsigned rank,
+                         const int64_t *axes, size_t n_axes)
+{
+    drove_onnx_node own = {.node = node, .n_inputs = node->n_input};
+    int64_t found[DROVE_ONNX_MOST_RANK], keeps = 1;
+    size_t n_found;
+    if (node->n_input > 2) return false;
+    if (node->n_input == 2) {
+        const Drove__Onnx__Tensor *t = tensor_of(r, node->input[1]);
+        if (t == NULL) return false;
+        drove__onnx_constant(t, &own.input[1]);
+    }
+    if (drove__onnx_axes(r, &own, rank, found, &n_found) != DROVE_OK ||
+        drove__onnx_int(r, &own, "keepdims", 0, 1, &keeps) != DROVE_OK)
+        return false;
+    return keeps == 1 && n_found == n_axes && memcmp(found, axes, n_axes * sizeof *axes) == 0;
+}
+
+drove_status drove__onnx_read_norm_chain(drove_onnx_reader *r, const drove_onnx_node *n,
+                                         const int64_t *axes, size_t n_axes, bool *is_read)
+{
+    enum { STEPS = 8 };
+    const drove_onnx_value *x = &n->input[0];
+    const Drove__Onnx__Node *step[STEPS] = {NULL};
+    const char *const from = n->node->input[0];
+    float two = 0, epsilon = 0;
+    *is_read = false;
+
+    /* The last axes; x - mean; its square by Pow or Mul; the variance; its root; the quotient. */
+    if (n_axes == 0 || n->node->n_output != 1) return DROVE_OK;
+    for (size_t i = 0; i < n_axes; i++)
+        if (axes[i] != (int64_t)(x->rank - n_axes + i) || axes[i] == 0) return DROVE_OK;
+    step[0] = reader_of(r, n->node->output[0], "Sub", 1);
+    if (step[0] == NULL || strcmp(step[0]->input[0], from) != 0) return DROVE_OK;
+    const char *const centred = step[0]->output[0];
+    step[1] = reader_of(r, centred, "Pow", 2);
+    if (step[1] != NULL && (strcmp(step[1]->input[0], centred) != 0 ||
+                            !is_number(r, n, other_input(step[1], centred), &two) || two != 2.0f))
+        return DROVE_OK;
+    if (step[1] == NULL) step[1] = reader_of(r, centred, "Mul", 3);
+    if (step[1] == NULL || (two == 0.0f && strcmp(other_input(step[1], centred), centred) != 0))
+        return DROVE_OK;
+    static const char *const ops[STEPS] = {
+        [2] = "ReduceMean", [3] = "Add", [4] = "Sqrt", [5] = "Div", [6] = "Mul", [7] = "Add"};
+    for (unsigned i = 2; i < STEPS; i++) {
+        step[i] = reader_of(r, step[i - 1]->output[0], ops[i], 1);
+        if (step[i] == NULL) return DROVE_OK;
+    }
+    if (!is_same_mean(r, step[2], x->rank, axes, n_axes) ||
+        !is_number(r, n, other_input(step[3], step[2]->output[0]), &epsilon) ||
+        strcmp(step[5]->input[0], centred) != 0)
+        return DROVE_OK;
+    const drove_onnx_value *scale = drove__onnx_find(r, other_input(step[6], step[5]->output[0])),
+                           *bias = drove__onnx_find(r, other_input(step[7], step[6]->output[0]));
+    if (scale == NULL || bias == NULL || scale->kind != DROVE_ONNX_CONSTANT ||
+        bias->kind != DROVE_ONNX_CONSTANT)
+        return DROVE_OK;
+
+    /* The one operator that they are. */
+    Drove__Onnx__Attribute axis = DROVE__ONNX__ATTRIBUTE__INIT, deviation = axis;
+    Drove__Onnx__Attribute *attributes[] = {&axis, &deviation};
+    Drove__Onnx__Node made = *n->node;
+    drove_onnx_node own = {.node = &made, .n_inputs = 3, .others = n->others};
+    char axis_name[] = "axis", epsilon_name[] = "epsilon";
+    axis.name = axis_name;
+    axis.has_i = true;
+    axis.i = axes[0];
+    deviation.name = epsilon_name;
+    deviation.has_f = true;
+    deviation.f = epsilon;
+    made.attribute = attributes;
+    made.n_attribute = DROVE_COUNT(attributes);
+    made.output = step[STEPS - 1]->output;
+    own.input[0] = *x;
+    own.input[1] = *scale;
+    own.input[2] = *bias;
+    DROVE_TRY(drove__onnx_read_layer_norm(r, &own));
+    for (size_t i = 0; i < r->model->graph->n_node; i++) {
+        for (unsigned k = 0; k < STEPS; k++)
+            r->is_done[i] = r->is_done[i] || r->model->graph->node[i] == step[k];
+    }
+    *is_read = true;
     return DROVE_OK;
 }
 

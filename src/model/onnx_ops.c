@@ -319,6 +319,7 @@ const drove_onnx_op drove__onnx_ops[] = {
     {"Transpose", "", "perm", ANY, drove__onnx_read_transpose},
     {"Constant", "", "value value_int value_ints", 0, read_constant},
     {"Shape", "", "start end", ANY, drove__onnx_read_shape},
+    {"ConstantOfShape", "", "value", 0, drove__onnx_read_filled},
     {"ArgMax", "", "axis keepdims select_last_index", 0, read_arg_max},
     {"LinearClassifier", "ai.onnx.ml",
      "classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform", 0,

@@ -238,6 +238,17 @@ static void slice(const drove_onnx_value *from, int64_t begin, int64_t end, drov
     for (int64_t i = begin; i < end; i++) out->size[out->n_sizes++] = from->size[i];
 }
 
+/* The rows of two dimensions, the last one first. */
+static void reverse(const drove_onnx_value *from, drove_onnx_value *out)
+{
+    const size_t n_columns = from->n_columns > 0 ? from->n_columns : 1;
+    *out = *from;
+    for (size_t i = 0; i < from->n_sizes; i++) {
+        const size_t row = from->n_sizes / n_columns - 1 - i / n_columns;
+        out->size[i] = from->size[row * n_columns + i % n_columns];
+    }
+}
+
 static drove_status read_slice(drove_onnx_reader *r, const drove_onnx_node *n, drove_onnx_value *in,
                                drove_onnx_value *out)
 {
@@ -248,7 +259,16 @@ static drove_status read_slice(drove_onnx_reader *r, const drove_onnx_node *n, d
         if (from->n_ints == 1 && to->n_ints == 1) slice(&in[0], from->ints[0], to->ints[0], out);
         return DROVE_OK;
     }
+    drove_onnx_value axis;
+    DROVE_TRY(take_sizes(r, n, 3, &axis));
     DROVE_TRY(take_sizes(r, n, 4, &step));
+    const bool is_first = axis.n_sizes == 0 || (axis.n_sizes == 1 && axis.size[0] == 0);
+    if (step.n_sizes == 1 && step.size[0] == -1 && is_first && in[1].n_sizes == 1 &&
+        in[2].n_sizes == 1 && in[1].size[0] == -1 && in[2].size[0] < -DROVE_ONNX_MOST_SIZES) {
+        reverse(&in[0], out);
+        return DROVE_OK;
+    }
+    if (in[0].n_columns > 0) return DROVE_OK;
     const bool has_step = n->n_inputs > 4 && !(step.n_sizes == 1 && step.size[0] == 1);
     if (in[1].n_sizes == 1 && in[2].n_sizes == 1 && !has_step)
         slice(&in[0], in[1].size[0], in[2].size[0], out);
@@ -263,7 +283,14 @@ drove_status drove__onnx_compute_sizes(drove_onnx_reader *r, const drove_onnx_no
     } arithmetic[] = {{"Add", '+'}, {"Sub", '-'}, {"Mul", '*'}, {"Div", '/'}};
     const char *op = n->node->op_type;
     drove_onnx_value out = {.kind = DROVE_ONNX_SIZES}, in[3];
-    for (size_t i = 0; i < DROVE_COUNT(in); i++) DROVE_TRY(take_sizes(r, n, i, &in[i]));
+    static const char *const of_rows[] = {"Slice", "Transpose", "Reshape", "Cast", "Identity"};
+    bool takes_rows = false;
+    for (size_t i = 0; i < DROVE_COUNT(of_rows); i++)
+        takes_rows = takes_rows || strcmp(op, of_rows[i]) == 0;
+    for (size_t i = 0; i < DROVE_COUNT(in); i++) {
+        DROVE_TRY(take_sizes(r, n, i, &in[i]));
+        if (in[i].n_columns > 0 && !takes_rows) in[i].n_sizes = 0;
+    }
     const bool is_known = in[0].n_sizes > 0;
     for (size_t i = 0; i < DROVE_COUNT(arithmetic); i++) {
         if (strcmp(op, arithmetic[i].name) == 0 && is_known && in[1].n_sizes > 0)
@@ -288,6 +315,21 @@ drove_status drove__onnx_compute_sizes(drove_onnx_reader *r, const drove_onnx_no
     if (strcmp(op, "Reshape") == 0 && in[1].n_sizes == 1) {
         out = in[0];
         out.is_scalar = false;
+        out.n_columns = 0;
+    }
+    if (strcmp(op, "Reshape") == 0 && in[1].n_sizes == 2 && in[1].size[1] > 0 &&
+        in[0].n_sizes % (size_t)in[1].size[1] == 0) {
+        out = in[0];
+        out.is_scalar = false;
+        out.n_columns = (size_t)in[1].size[1];
+    }
+    if (strcmp(op, "Transpose") == 0 &&
+        in[0].n_columns > 0) { /* of two dimensions: the other way */
+        const size_t n_columns = in[0].n_columns, n_rows = in[0].n_sizes / n_columns;
+        out = in[0];
+        out.n_columns = n_rows;
+        for (size_t i = 0; i < in[0].n_sizes; i++)
+            out.size[i] = in[0].size[i % n_rows * n_columns + i / n_rows];
     }
     if (strcmp(op, "ReduceProd") == 0 && is_known) {
         int64_t keeps = 1, product = 1;
@@ -302,14 +344,33 @@ drove_status drove__onnx_compute_sizes(drove_onnx_reader *r, const drove_onnx_no
         for (size_t i = 0; i < n->n_inputs; i++) {
             drove_onnx_value part;
             DROVE_TRY(take_sizes(r, n, i, &part));
-            is_whole =
-                is_whole && part.n_sizes > 0 && out.n_sizes + part.n_sizes <= DROVE_ONNX_MOST_SIZES;
+            is_whole = is_whole && part.n_sizes > 0 && part.n_columns == 0 &&
+                       out.n_sizes + part.n_sizes <= DROVE_ONNX_MOST_SIZES;
             for (size_t k = 0; is_whole && k < part.n_sizes; k++)
                 out.size[out.n_sizes++] = part.size[k];
         }
         if (!is_whole) out.n_sizes = 0;
     }
     out.kind = DROVE_ONNX_SIZES;
+    return drove__onnx_alias(r, n, &out);
+}
+
+/* Whole numbers that are all the same, as many as a constant says. */
+drove_status drove__onnx_read_filled(drove_onnx_reader *r, const drove_onnx_node *n)
+{
+    const Drove__Onnx__Attribute *a = drove__onnx_attribute(n, "value");
+    drove_onnx_value out = {.kind = DROVE_ONNX_SIZES}, count;
+    int64_t value;
+    size_t n_values = 0;
+    DROVE_TRY(take_sizes(r, n, 0, &count));
+    if (a != NULL && a->t != NULL && a->t->has_data_type && a->t->data_type == DROVE_ONNX_T_INT64)
+        DROVE_TRY(drove__onnx_ints_of(r, n, a->t, 1, &value, &n_values));
+    if (n_values != 1 || count.n_sizes != 1 || count.size[0] < 1 ||
+        count.size[0] > DROVE_ONNX_MOST_SIZES)
+        return drove__onnx_fail(r, n, "expected at most %d whole numbers of one dimension",
+                                (int)DROVE_ONNX_MOST_SIZES);
+    out.n_sizes = (size_t)count.size[0];
+    for (size_t i = 0; i < out.n_sizes; i++) out.size[i] = value;
     return drove__onnx_alias(r, n, &out);
 }
 

@@ -269,6 +269,10 @@ drove_status drove__onnx_read_mean(drove_onnx_reader *r, const drove_onnx_node *
     DROVE_TRY(drove__onnx_axes(r, n, x->rank, axes, &n_axes));
     DROVE_TRY(drove__onnx_int(r, n, "keepdims", 0, 1, &keeps));
     DROVE_TRY(drove__onnx_int(r, n, "noop_with_empty_axes", 0, 1, &does_nothing));
+    bool is_read = false;
+    if (x->rank > 0 && keeps != 0)
+        DROVE_TRY(drove__onnx_read_norm_chain(r, n, axes, n_axes, &is_read));
+    if (is_read) return DROVE_OK;
     if (x->rank == 0) {
         /* Height and width of [N][c][h][w]. */
         bool has_height = false, has_width = false;

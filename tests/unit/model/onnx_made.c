@@ -215,6 +215,12 @@ const float *onnx_tensor(const char *name, size_t n_dims, ...)
     return t->float_data;
 }
 
+void onnx_number(const char *name, float value)
+{
+    (void)onnx_tensor(name, 0);
+    tensor[graph.n_initializer - 1].float_data[0] = value;
+}
+
 void onnx_whole(const char *name, size_t n, ...)
 {
     enum { INT64 = 7 };

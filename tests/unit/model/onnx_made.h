@@ -26,6 +26,8 @@ void onnx_value(const char *name); /* the last constant becomes a tensor of the 
 
 /* A constant of these sides (int), whose numbers are all different; valid until onnx_begin. */
 const float *onnx_tensor(const char *name, size_t n_dims, ...);
+/* A constant of one number. */
+void onnx_number(const char *name, float value);
 /* A constant of n whole numbers (int). */
 void onnx_whole(const char *name, size_t n, ...);
 

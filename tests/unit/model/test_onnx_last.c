@@ -261,6 +261,52 @@ TEST(layers_are_normalised_over_the_last_axes)
     onnx_computes(EACH, 1, 1, image(), EACH, expected);
 }
 
+/* As exporters wrote it before set 17: sums of the square by Pow or by Mul, constants anywhere. */
+static void write_chain(int how)
+{
+    onnx_node("ReduceMean", "x", "mean");
+    onnx_ints("axes", 1, -1);
+    onnx_node("Sub", how == 3 ? "mean,x" : "x,mean", "centred");
+    if (how == 1) onnx_node("Mul", "centred,centred", "square");
+    else onnx_node("Pow", "centred,two", "square");
+    onnx_node("ReduceMean", "square", "variance");
+    onnx_ints("axes", 1, how == 2 ? -2 : -1);
+    onnx_node("Add", "variance,epsilon", "more");
+    onnx_node("Sqrt", "more", "deviation");
+    onnx_node("Div", "centred,deviation", "u");
+    onnx_node("Mul", "u,norm.weight", "scaled");
+    onnx_node("Add", "norm.bias,scaled", "out");
+}
+
+TEST(nine_operators_are_layer_normalisation)
+{
+    float expected[EACH];
+    double u[EACH];
+    for (int how = 0; how < 4; how++) {
+        onnx_begin();
+        onnx_sides(4, 0, C, H, W);
+        const float *scale = onnx_tensor("norm.weight", 1, W),
+                    *bias = onnx_tensor("norm.bias", 1, W);
+        onnx_number("two", 2.0f);
+        onnx_number("epsilon", 0.01f);
+        write_chain(how);
+        for (size_t i = 0; i < EACH; i++) {
+            if (i % W == 0) normalized(image() + i, W, 1, 0.01, u);
+            expected[i] = (float)u[i % W] * scale[i % W] + bias[i % W];
+        }
+        if (how > 1) {
+            onnx_data(C, H, W, 0, "squared");
+            onnx_refused("(ReduceMean): axes: expected height and width of an image");
+            continue;
+        }
+        onnx_computes(C, H, W, image(), EACH, expected);
+        drove_graph g = onnx_accepted();
+        assert_int_equal(g.n_nodes, 2); /* with the order of the output */
+        assert_string_equal(g.node[0].name, "norm");
+        drove__graph_fini(&g);
+    }
+}
+
 TEST(other_normalisations_are_refused)
 {
     onnx_begin();

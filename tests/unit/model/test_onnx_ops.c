@@ -189,6 +189,37 @@ TEST(a_pad_is_taken_by_the_window_behind_it)
     }
 }
 
+/* TorchScript's exporter turns PyTorch's order of pads, the last side first, by operators. */
+TEST(pads_may_be_computed)
+{
+    onnx_begin();
+    onnx_data(1, 9, 8, 0, "squared");
+    onnx_tensor("w", 4, 3, 1, 5, 4);
+    onnx_whole("given", 4, 1, 0, 2, 3);
+    onnx_whole("four", 1, 4);
+    onnx_whole("rows", 2, -1, 2);
+    onnx_whole("last", 1, -1);
+    onnx_whole("end", 1, -1000000);
+    onnx_whole("first", 1, 0);
+    onnx_whole("zero", 1, 0);
+    onnx_node("ConstantOfShape", "four", "zeros");
+    onnx_value("value");
+    onnx_node("Concat", "given,zeros", "all");
+    onnx_int("axis", 0);
+    onnx_node("Reshape", "all,rows", "pairs");
+    onnx_node("Slice", "pairs,last,end,first,last", "turned");
+    onnx_node("Transpose", "turned", "sides");
+    onnx_ints("perm", 2, 1, 0);
+    onnx_node("Reshape", "sides,last", "pads");
+    onnx_node("Pad", "x,pads", "padded");
+    onnx_node("Conv", "padded,w", "out");
+    drove_graph g = onnx_accepted();
+    g.n_nodes = 1;
+    has_padding(&g, 2, 1, 3, 0);
+    g.n_nodes = 2;
+    drove__graph_fini(&g);
+}
+
 static void begin_pad(int channels, int above, const char *reader)
 {
     onnx_begin();
