@@ -71,6 +71,12 @@ const drovek_conv_shape *conv_shapes(void)
      * say how many stand below and to the right */
     shape[n] = conv_shape(8, 8, 6, 16, 1, square(3, 2, 0, 1)); /* TensorFlow's "same" */
     shape[n++].oh++, shape[n - 1].ow++;
+    shape[n] = conv_shape(3, 12, 12, 8, 1, square(3, 2, 0, 1)); /* of few channels */
+    shape[n++].oh++, shape[n - 1].ow++;
+    shape[n] = conv_shape(4, 7, 6, 5, 1, square(2, 2, 0, 1)); /* below alone */
+    shape[n++].oh++;
+    shape[n] = conv_shape(8, 7, 6, 8, 8, square(3, 2, 0, 1)); /* one channel a group */
+    shape[n++].oh++, shape[n - 1].ow++;
     shape[n] = conv_shape(16, 7, 7, 16, 1, square(2, 1, 0, 1));
     shape[n++].oh++, shape[n - 1].ow++;
     shape[n] = conv_shape(16, 7, 9, 8, 1, square(4, 1, 2, 1));

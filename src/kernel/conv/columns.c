@@ -76,13 +76,15 @@ static inline float *put_short(const drovek_conv_shape *s, const float *from, fl
     return col;
 }
 
-/* Whether put_short applies to a line with n floats from its first window on. */
+/* Whether put_short applies to a line with n floats from its first window on: no window has
+ * padding, on any side. */
 static inline bool is_short(const drovek_conv_shape *s, size_t n)
 {
     const drovek_window *win = &s->window;
     const size_t last = (win->kh - 1) * win->dh * s->w * s->c + (s->ow - 1) * win->sw * s->c;
     return s->groups == 1 && win->dw == 1 && win->kw * s->c <= 16 && win->ph == 0 && win->pw == 0 &&
-           last + 16 <= n;
+           (s->ow - 1) * win->sw + win->kw <= s->w &&
+           (s->oh - 1) * win->sh + (win->kh - 1) * win->dh < s->h && last + 16 <= n;
 }
 
 void drovek_columns(const drovek_conv_shape *s, const float *x, const float *x_end, size_t group,
