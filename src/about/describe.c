@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "about/info.h"
 #include "config/resolve.h"
+#include "model/freeze.h"
 #include "model/graph_keys.h"
 #include "model/layer.h"
 #include "model/loss.h"
@@ -16,6 +17,7 @@
 
 typedef struct description {
     drove_model *model;
+    bool *is_frozen; /* [model->n_layers] */
     size_t batch, forward_bytes, training_bytes;
 } description;
 
@@ -52,6 +54,11 @@ static drove_status make_model(const drove_config *config, const drove_input_sha
     drove_model_io io;
     if (drove__names_model_file(model)) {
         drove_modelfile file;
+        if (p->tuning->makes_heads)
+            return drove__fail(DROVE_E_ARG,
+                               "--model %s?head=new: expected head=new with drove "
+                               "train, whose data have the classes",
+                               model);
         DROVE_TRY(drove__modelfile_load_with(model, p->custom, &file));
         *out = file.model;
         file.model = NULL;
@@ -80,6 +87,7 @@ static drove_status make_model(const drove_config *config, const drove_input_sha
         drove_data_destroy(test);
     }
     io.custom = p->custom;
+    io.makes_heads = p->tuning->makes_heads;
     return drove__model_create(model, p->activation, p->loss, &io, out);
 }
 
@@ -88,7 +96,15 @@ static drove_status make_model(const drove_config *config, const drove_input_sha
 static drove_status print_text(const description *d, FILE *stream)
 {
     char parameters[32], forward[32], training[32];
-    DROVE_TRY(drove__model_print(d->model, stream));
+    const drove_model *m = d->model;
+    size_t n_frozen = 0;
+    DROVE_TRY(drove__model_print(m, stream));
+    for (size_t l = 0; l < m->n_layers; l++) {
+        if (!d->is_frozen[l]) continue;
+        fprintf(stream, "%s%s", n_frozen == 0 ? "frozen: " : ", ", m->layer[l].name);
+        n_frozen += m->layer[l].n_params;
+    }
+    if (n_frozen > 0) fprintf(stream, ": %zu of %zu parameters\n", n_frozen, m->n_weights);
     fprintf(stream,
             "memory: parameters %s; a batch of %zu: %s of outputs forward, %s with derivatives in "
             "training\n",
@@ -123,13 +139,14 @@ static drove_status print_json(const description *d, FILE *stream)
             uint32_t blob = layer->bottom[b];
             drove__json_add(&inputs, json_string(blob == 0 ? "input" : m->layer[blob - 1].name));
         }
-        drove__json_add(&layers, json_pack("{s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:b}", "name",
-                                           layer->name, "type", layer->ops->name, "inputs", inputs,
-                                           "output", shape_json(layer->out), "activation",
-                                           drove__graph_act_name(layer->act), "parameters",
-                                           (json_int_t)layer->n_params, "multiply_adds",
-                                           (json_int_t)drove__layer_multiply_adds(layer),
-                                           "trains_only", layer->trains_only));
+        drove__json_add(&layers,
+                        json_pack("{s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:b, s:b}", "name",
+                                  layer->name, "type", layer->ops->name, "inputs", inputs, "output",
+                                  shape_json(layer->out), "activation",
+                                  drove__graph_act_name(layer->act), "parameters",
+                                  (json_int_t)layer->n_params, "multiply_adds",
+                                  (json_int_t)drove__layer_multiply_adds(layer), "trains_only",
+                                  layer->training.is_only, "frozen", d->is_frozen[l]));
         products += drove__layer_multiply_adds(&m->layer[l]);
     }
     for (unsigned h = 0; h < m->n_heads; h++) {
@@ -160,6 +177,11 @@ drove_status drove_describe(const drove_options *options, const drove_input_shap
     DROVE_TRY(drove__config_init(options, &config));
     drove_status status = make_model(&config, shape, &d.model);
     if (status != DROVE_OK) goto fail;
+    d.is_frozen = calloc(d.model->n_layers, sizeof *d.is_frozen);
+    status = d.is_frozen != NULL
+                 ? drove__freeze_choose(d.model, config.problem.tuning->freeze, d.is_frozen)
+                 : drove__fail_nomem("layers", d.model->n_layers);
+    if (status != DROVE_OK) goto fail;
     d.batch = (size_t)drove__resolve_batch(&config);
     drove_pass_options pass = {.model = d.model, .max_rows = d.batch};
     if ((status = drove__pass_bytes(&pass, &d.forward_bytes)) != DROVE_OK) goto fail;
@@ -168,6 +190,7 @@ drove_status drove_describe(const drove_options *options, const drove_input_shap
     status = as_json ? print_json(&d, stream) : print_text(&d, stream);
 
 fail:
+    free(d.is_frozen);
     drove__model_destroy(d.model);
     drove__config_fini(&config);
     return status;

@@ -162,7 +162,7 @@ static const row options[] = {
      "pytorch:FILE takes a state_dict)",
      NULL},
     {"freeze freezelayers frozen unfreeze freezebackbone lrmult paramgroups",
-     "drove has no frozen layers: all parameters are trained", NULL},
+     "write --model FILE?freeze=LAYERS (NAME, NAME* or body: all but the last)", NULL},
     {"target targetcolumn targetcol targetname y ycol ycolumn response responsecolumn "
      "labelcolumn labelcol labels labelname classcolumn outcome ylabel dependent "
      "targetvariable",

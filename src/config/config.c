@@ -38,6 +38,7 @@ static void read_all(drove_config *c)
     const drove_options *o = c->said;
     char text[DROVE_ERROR_TEXT_SIZE]; /* a value that is read as the default is no failure */
     drove__error_copy(text);
+    (void)drove__tuning_take(o->model, c->tuning);
     c->problem = (drove_config_problem){.data = o->data,
                                         .test = DROVE_TEST_SPEC,
                                         .test_spec = o->test,
@@ -45,7 +46,8 @@ static void read_all(drove_config *c)
                                         .weights = o->weights,
                                         .class_weight = o->class_weight,
                                         .features = o->features,
-                                        .model = open_or_null(o->model),
+                                        .model = open_or_null(c->tuning->model),
+                                        .tuning = c->tuning,
                                         .compares_model = strcmp(o->model, "auto") == 0,
                                         .activation = o->activation,
                                         .init = o->init,
@@ -129,8 +131,11 @@ static void read_all(drove_config *c)
 
 drove_status drove__config_init(const drove_options *options, drove_config *out)
 {
-    *out = (drove_config){.said = malloc(sizeof *options)};
-    if (out->said == NULL) return drove__fail_nomem("options", sizeof *options);
+    *out = (drove_config){.said = malloc(sizeof *options), .tuning = malloc(sizeof *out->tuning)};
+    if (out->said == NULL || out->tuning == NULL) {
+        drove__config_fini(out);
+        return drove__fail_nomem("options", sizeof *options);
+    }
     if (options != NULL) *out->said = *options;
     else *out->said = drove__options_default();
     read_all(out);
@@ -154,6 +159,7 @@ drove_status drove__config_of_saved(const json_t *saved, drove_config *out)
 void drove__config_fini(drove_config *config)
 {
     free(config->said);
+    free(config->tuning);
     *config = (drove_config){0};
 }
 
@@ -168,7 +174,7 @@ const char *drove__config_text(const drove_config *config, const char *name,
 
 const char *drove__config_model(const drove_config *config)
 {
-    return config->said->model;
+    return config->tuning->model;
 }
 
 drove_origin drove__config_origin(const drove_config *config, const char *name)

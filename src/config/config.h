@@ -16,6 +16,7 @@
 #include "config/until.h"
 #include "plan/plan.h"
 #include "use/modelfile.h"
+#include "use/tuning.h"
 
 #include "base/json.h"
 #include "base/options.h"
@@ -40,6 +41,7 @@ typedef struct drove_config_problem {
     const char         *test_spec;                                 /* NULL unless it is one */
     const char         *label, *weights, *class_weight, *features; /* "": none */
     const char         *model;          /* spec, or a file of a model; NULL: open */
+    const drove_tuning *tuning;         /* what is said beside it */
     bool                compares_model; /* --model auto: open, to the best of several */
     const char         *activation;
     const char         *init, *loss; /* "": as is usual for the model and the data */
@@ -124,6 +126,7 @@ typedef struct drove_config {
     bool           is_tuned;
     drove_chosen   chosen; /* how the choices came about */
     drove_options *said;   /* the options, with the choices in their places */
+    drove_tuning  *tuning; /* of said->model */
 } drove_config;
 
 /* Reads a copy of the options; NULL: the defaults.  A text that drove__config_validate refuses is

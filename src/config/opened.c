@@ -21,6 +21,10 @@ static drove_status check_trainer(const drove_config *c)
     if (c->problem.model == NULL || !drove__names_model_file(c->problem.model))
         return fail_option("model", "a saved model",
                            c->problem.model != NULL ? c->problem.model : "auto");
+    if (c->problem.tuning->makes_heads)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "trainer: model: expected the head that %s has, found ?head=new",
+                           c->problem.model);
     if (m->rule == NULL) return fail_option("rule", "the name of a rule", "auto");
     if (!(m->lr > 0.0)) return fail_option("lr", "a step size above 0", "auto");
     if (m->batch == 0) return fail_option("batch", "a number of examples", "auto");
@@ -43,6 +47,7 @@ drove_status drove_trainer_open(const drove_options *options, drove_trainer **ou
     DROVE_TRY(drove__config_init(options, &c));
     drove_status status = check_trainer(&c);
     const drove_trainer_settings settings = {.file = drove__config_of_model(&c),
+                                             .freeze = c.problem.tuning->freeze,
                                              .custom = c.problem.custom,
                                              .isa = c.machine.isa,
                                              .rule = c.method.rule,

@@ -57,7 +57,8 @@ static const drove_option_info table[] = {
      .help = "model; auto = the best of several by validation examples; default = auto for "
              "tables, linear or logistic for wide sparse data, else mlp:128,128,128; a .yaml, "
              ".prototxt or .onnx file that describes one; or a .safetensors file or the folder of "
-             "a run to go on from"},
+             "a run to go on from; ?head=new makes its last layer anew, ?freeze=body or "
+             "?freeze=NAMES leaves layers as they are"},
     {WHERE(activation), FIXED, .group = problem, TEXT, .default_text = DROVE_DEFAULT_ACTIVATION,
      .value_name = "NAME", .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",

@@ -8,6 +8,7 @@
 #include "config/options.h"
 #include "config/saved.h"
 #include "use/modelfile.h"
+#include "use/tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,8 +73,15 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
         (void)drove_options_set(&result, none[i], "none");
     drove_options_set(&result, "data_changed", "no"); /* of that resumption alone */
     /* The model that the run began with is in its own folder, too. */
-    if (drove__modelpath_is_run(folder) && drove__model_is_gone(result.model, result.activation))
-        snprintf(result.model, sizeof result.model, "%s", folder);
+    drove_tuning tuning;
+    DROVE_TRY(drove__tuning_take(result.model, &tuning));
+    if (drove__modelpath_is_run(folder) && drove__model_is_gone(tuning.model, result.activation)) {
+        const bool freezes = tuning.freeze[0] != '\0';
+        if (strlen(folder) + strlen(tuning.freeze) + sizeof "?freeze=" > sizeof result.model)
+            return drove__fail(DROVE_E_ARG, "%s: expected a shorter name of the folder", folder);
+        size_t n = (size_t)sprintf(result.model, "%s", folder);
+        if (freezes) (void)sprintf(result.model + n, "?freeze=%s", tuning.freeze);
+    }
     *options = result;
     return DROVE_OK;
 }

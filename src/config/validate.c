@@ -63,7 +63,10 @@ static drove_status check_data(const char *flag, const char *text)
 /* Model and loss are held against the data when these are known. */
 static drove_status check_model(const drove_options *o)
 {
-    const drove_model_io io = {.n_features = 1, .n_classes = 2, .custom = &o->custom};
+    drove_tuning tuning;
+    DROVE_TRY(drove__tuning_take(o->model, &tuning));
+    const drove_model_io io = {
+        .n_features = 1, .n_classes = 2, .custom = &o->custom, .makes_heads = tuning.makes_heads};
     drove_model *model;
     const bool is_custom = o->custom.has_loss && strcmp(o->loss, o->custom.loss_name) == 0;
     /* The initialiser, on a network of two units.  A file of parameters is read when the model is
@@ -71,7 +74,7 @@ static drove_status check_model(const drove_options *o)
     const char *weights = drove__pytorch_file(o->init);
     if (weights != NULL && weights[0] == '\0')
         return drove__fail(DROVE_E_ARG, "--init %s: expected a file, found none", o->init);
-    const bool is_chosen = o->model[0] == '\0' || strcmp(o->model, "auto") == 0;
+    const bool is_chosen = o->model[0] == '\0' || strcmp(tuning.model, "auto") == 0;
     if (weights != NULL && is_chosen && o->resume[0] == '\0')
         return drove__fail(DROVE_E_ARG,
                            "--init %s: expected --model with the network of the file, found %s",
@@ -89,8 +92,12 @@ static drove_status check_model(const drove_options *o)
     }
     if (o->loss[0] != '\0' && !is_custom)
         DROVE_TRY(drove__registry_check("losses", "loss", o->loss));
-    if (drove__names_model_file(o->model) || strcmp(o->model, "auto") == 0) return DROVE_OK;
-    drove_status status = drove__model_create(o->model, o->activation, "", &io, &model);
+    if (is_chosen && (tuning.makes_heads || tuning.freeze[0] != '\0'))
+        return drove__fail(DROVE_E_ARG,
+                           "--model %s: expected a network with ?head and ?freeze, found none",
+                           o->model);
+    if (drove__names_model_file(tuning.model) || strcmp(tuning.model, "auto") == 0) return DROVE_OK;
+    drove_status status = drove__model_create(tuning.model, o->activation, "", &io, &model);
     if (status == DROVE_OK) drove__model_destroy(model);
     return status == DROVE_E_SHAPE ? DROVE_OK : status;
 }

@@ -592,7 +592,7 @@ void drove__c_layer_parts(FILE *to, const drove_c_plan *p, const char *const *mo
         const item i = item_of(to, p, l);
         const drove_activation *a = drove__activation(i.l->act);
         char name[PART_NAME];
-        if (i.l->trains_only) continue;
+        if (i.l->training.is_only) continue;
         need(parts, n, kind_of(&i)->part);
         snprintf(name, sizeof name, "act_%s", a != NULL ? a->name : "");
         need(parts, n, name);

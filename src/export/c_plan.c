@@ -39,7 +39,7 @@ static size_t array_of(const drove_c_plan *p, const drove_layer *l, unsigned bot
 
 static bool is_needed(const drove_c_plan *p, size_t layer)
 {
-    return !p->file->model->layer[layer].trains_only;
+    return !p->file->model->layer[layer].training.is_only;
 }
 
 /* ---- batch normalisation ---- */

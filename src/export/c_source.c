@@ -36,7 +36,7 @@ static size_t n_parameters(const drove_modelfile *f)
 {
     size_t n = 0;
     for (size_t i = 0; i < f->model->n_layers; i++)
-        if (!f->model->layer[i].trains_only) n += f->model->layer[i].n_params;
+        if (!f->model->layer[i].training.is_only) n += f->model->layer[i].n_params;
     return n;
 }
 
@@ -190,7 +190,7 @@ static void write_predict(FILE *to, const drove_c_plan *p, const char *name)
     if (!has_scratch(p)) fprintf(to, "    float scratch[%zu];\n", p->n_scratch);
     drove__c_input_call(to, p);
     for (size_t l = 0; l < p->n_layers; l++)
-        if (!m->layer[l].trains_only) drove__c_layer_call(to, p, l);
+        if (!m->layer[l].training.is_only) drove__c_layer_call(to, p, l);
     fprintf(to, "\n    const float *const z = scratch + %zu;\n", p->place[p->n_layers]);
 
     const drove_loss_ops *loss = m->loss;
@@ -239,7 +239,7 @@ static drove_status write_file(const drove_c_plan *p, const char *path, const ch
     if (f->y_origin != NULL)
         drove__c_doubles(to, "target_origin", f->y_origin, f->model->n_outputs);
     for (size_t l = 0; l < p->n_layers && status == DROVE_OK; l++)
-        if (!f->model->layer[l].trains_only) status = drove__c_layer_constants(to, p, l);
+        if (!f->model->layer[l].training.is_only) status = drove__c_layer_constants(to, p, l);
     write_predict(to, p, name);
     if (status == DROVE_OK) return drove__writer_commit(w);
     drove__writer_abort(w);

@@ -507,7 +507,7 @@ drove_status drove__onnx_network(drove_onnx *g, const drove_model *model, const 
     if (n.blob == NULL) return drove__fail_nomem("layers", model->n_layers * sizeof *n.blob);
     n.blob[0] = (value){.name = input, .is_image = is_image};
     for (size_t l = 0; l <= last && status == DROVE_OK; l++) {
-        if (!model->layer[l].trains_only) status = add_layer(&n, l);
+        if (!model->layer[l].training.is_only) status = add_layer(&n, l);
     }
     if (status == DROVE_OK) {
         g->scope = "outputs";

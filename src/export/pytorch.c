@@ -155,7 +155,7 @@ static drove_status build(state *s)
     s->tensor = calloc(n, sizeof *s->tensor);
     if (s->tensor == NULL) return drove__fail_nomem("tensors", n * sizeof *s->tensor);
     for (size_t i = 0; i < model->n_layers; i++)
-        if (!model->layer[i].trains_only) DROVE_TRY(add_layer(s, &model->layer[i]));
+        if (!model->layer[i].training.is_only) DROVE_TRY(add_layer(s, &model->layer[i]));
     return DROVE_OK;
 }
 

@@ -17,6 +17,7 @@
 #include "values/progress.h"
 #include "values/say.h"
 #include "problem/targets.h"
+#include "problem/tuned.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -184,12 +185,15 @@ drove_status drove__output_evaluation(const drove_workers *workers, drove_state 
 static drove_status write_model(const drove_problem *problem, const char *path, const float *theta)
 {
     const drove_data *data = problem->input != NULL ? problem->input : problem->train;
-    float *folded = NULL;
+    const drove_model *model;
+    float *folded = NULL, *whole = NULL;
     drove_status status = drove__targets_fold(problem, theta, &folded);
+    if (status == DROVE_OK) status = drove__tuned_whole(problem, folded, &model, &whole);
     if (status == DROVE_OK)
-        status = drove__modelfile_save(path, problem->model, data, &problem->features,
-                                       problem->target_mean, folded);
+        status = drove__modelfile_save(path, model, data, &problem->features, problem->target_mean,
+                                       whole);
     drove__free(folded);
+    drove__free(whole);
     return status;
 }
 

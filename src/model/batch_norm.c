@@ -2,10 +2,11 @@
  *
  *   y = act(gamma (x - mean) / sqrt(variance + epsilon) + beta)
  *
- * In training mean and variance (divided by m, the numbers of a channel in the batch) are those of
- * the whole batch, over all parts.  In inference they are the population's, which theta holds after
- * all layers' parameters: [2][c], the means, then the variances.  The slot `statistics` returns
- * those of the last batch, the variance times m / (m - 1) (Algorithm 2, step 10).  gamma is the
+ * In training, unless the layer is frozen, mean and variance (divided by m, the numbers of a
+ * channel in the batch) are those of the whole batch, over all parts.  Else they are the
+ * population's, which lie in theta after all layers' parameters, or, of a frozen layer, after its
+ * own: [2][c], the means, then the variances.  The slot `statistics` returns those of the last
+ * batch, the variance times m / (m - 1) (Algorithm 2, step 10).  gamma is the
  * layer's weights, beta its biases.
  *
  * Parts: each sums over its rows; after the barrier each adds up all sums in the order of the
@@ -207,6 +208,12 @@ static void settle(const drove_call *c, size_t ch, double mean, double variance,
     p->c[ch] = (float)((double)beta - mean * a);
 }
 
+/* Whether mean and variance are those of the batch: a frozen layer computes as in inference. */
+static bool is_of_batch(const drove_call *c)
+{
+    return c->pass->is_training && !c->layer->training.is_frozen;
+}
+
 /* Sums are relative to the batch's first number of each channel, so that the variance is not the
  * difference of two large numbers. */
 static void forward(const drove_call *c)
@@ -215,7 +222,7 @@ static void forward(const drove_call *c)
     const batch_norm *n = c->own;
     const part_sums *p = &n->part[c->part];
     const size_t block = drovek_block(c->format, l->in.c), hw = l->in.h * l->in.w;
-    if (!c->pass->is_training) { /* with the population's statistics */
+    if (!is_of_batch(c)) { /* with the population's statistics */
         const size_t channels = l->in.c;
         c->k->copy_f32(p->gamma, c->theta + l->w_offset, channels);
         c->k->copy_f32(p->b, c->theta + l->b_offset, channels);
@@ -239,7 +246,7 @@ static void forward_finish(const drove_call *c)
     const part_sums *p = &n->part[c->part];
     const size_t channels = l->in.c;
     const double m = (double)(c->n_rows * l->in.h * l->in.w);
-    if (!c->pass->is_training) return;
+    if (!is_of_batch(c)) return;
     c->k->copy_f32(p->gamma, c->theta + l->w_offset, channels);
     c->k->copy_f32(p->b, c->theta + l->b_offset, channels);
     for (size_t ch = 0; ch < channels; ch++) {
@@ -258,18 +265,29 @@ static void forward_finish(const drove_call *c)
 
 static void backward(const drove_call *c)
 {
+    if (!is_of_batch(c)) {
+        drove__layer_act_back(c);
+        return;
+    }
     clear_sums(c);
     for_each_piece(c, add_slopes);
 }
 
 /* With s = sum of dy, t = sum of dy (x - mean), r = 1 / sqrt(variance + epsilon):
- *   dgamma = r t, dbeta = s, dx = gamma r (dy - s / m - (x - mean) r^2 t / m) */
+ *   dgamma = r t, dbeta = s, dx = gamma r (dy - s / m - (x - mean) r^2 t / m)
+ * and with the population's mean and variance, which are constants, dx = gamma r dy. */
 static void backward_finish(const drove_call *c)
 {
     const drove_layer *l = c->layer;
     const batch_norm *n = c->own;
     const part_sums *p = &n->part[c->part];
     const double m = (double)(c->n_rows * l->in.h * l->in.w);
+    if (!is_of_batch(c)) {
+        memset(p->b, 0, l->in.c * sizeof *p->b);
+        memset(p->c, 0, l->in.c * sizeof *p->c);
+        if (c->bottom[0].dx != NULL) for_each_piece(c, write_dx);
+        return;
+    }
     for (size_t ch = 0; ch < l->in.c; ch++) {
         double s, t, r = p->scale[ch], a = r * (double)p->gamma[ch];
         total(n, ch, &s, &t);

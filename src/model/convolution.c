@@ -292,6 +292,7 @@ static void backward(const drove_call *c)
         if (c->integers != NULL)
             drove__integers_tell_largest(c, drovek_conv_largest_dx(v->conv[c->part]));
     }
+    if (l->training.is_frozen) return;
     drovek_conv_weights(v->conv[c->part], c->bottom[0].x + c->first_row * l->n_in, dy, dw, n_rows);
 }
 
@@ -301,6 +302,7 @@ static void backward_finish(const drove_call *c)
     const drove_layer *l = c->layer;
     const convolution *v = c->own;
     size_t from = l->n_w * c->part / c->n_parts, to = l->n_w * (c->part + 1) / c->n_parts;
+    if (l->training.is_frozen) return;
     for (unsigned i = 1; i < c->n_parts; i++)
         c->k->axpy_f32(c->grad + l->w_offset + from, v->dw + (i - 1) * v->w_step + from, to - from,
                        1.0f);

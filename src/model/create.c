@@ -40,12 +40,35 @@ const char *drove__model_default_rule(const char *spec)
     return "sgd";
 }
 
-/* Gives every layer its offset in theta and counts; statistics come after all layers. */
-static drove_status lay_out(drove_model *m)
+/* Frozen layers have theirs, statistics included, in the vector of frozen parameters. */
+static void lay_out_frozen(drove_model *m, drove_layer *layer)
+{
+    layer->w_offset = m->n_frozen;
+    layer->b_offset = layer->w_offset + drove__pad_floats(layer->n_w);
+    layer->s_offset = layer->b_offset + drove__pad_floats(layer->n_b);
+    m->n_frozen = layer->s_offset + drove__pad_floats(layer->n_statistics);
+}
+
+/* Statistics come after all layers. */
+drove_status drove__model_lay_out(drove_model *m)
 {
     const size_t most = SIZE_MAX / 64; /* floats; leaves room for sizes in bytes and padding */
+    bool has_frozen = false;
+    m->n_params = m->n_weights = m->n_frozen = 0;
+    for (size_t l = 0; l < m->n_layers; l++)
+        has_frozen = has_frozen || m->layer[l].training.is_frozen;
     for (size_t l = 0; l < m->n_layers; l++) {
         drove_layer *layer = &m->layer[l];
+        bool is_constant =
+            has_frozen && (layer->training.is_frozen || layer->n_w + layer->n_b == 0);
+        for (unsigned b = 0; b < layer->n_bottoms; b++)
+            is_constant = is_constant && (layer->bottom[b] == 0 ||
+                                          m->layer[layer->bottom[b] - 1].training.is_constant);
+        layer->training.is_constant = is_constant;
+        if (layer->training.is_frozen) {
+            lay_out_frozen(m, layer);
+            continue;
+        }
         if (layer->n_w > most - m->n_params || layer->n_b > most - m->n_params - layer->n_w) {
             return drove__fail(DROVE_E_ARG, "model %s: layer %s of %zu x %zu is too large", m->spec,
                                layer->name, layer->n_in, layer->n_out);
@@ -58,6 +81,7 @@ static drove_status lay_out(drove_model *m)
     }
     size_t trained = m->n_params;
     for (size_t l = 0; l < m->n_layers; l++) {
+        if (m->layer[l].training.is_frozen) continue;
         m->layer[l].s_offset = m->n_params;
         m->n_params += drove__pad_floats(m->layer[l].n_statistics);
     }
@@ -67,11 +91,13 @@ static drove_status lay_out(drove_model *m)
 
 void drove__model_layer_part(const drove_model *model, size_t layer, size_t *offset, size_t *n)
 {
-    bool is_last = layer + 1 == model->n_layers;
-    size_t begin = model->layer[layer].w_offset;
-    size_t end = is_last ? model->n_params - model->n_statistics : model->layer[layer + 1].w_offset;
-    *offset = begin;
-    *n = end - begin;
+    const bool is_frozen = model->layer[layer].training.is_frozen;
+    size_t next = is_frozen ? layer : layer + 1;
+    while (next < model->n_layers && model->layer[next].training.is_frozen) next++;
+    const size_t end = next == model->n_layers ? model->n_params - model->n_statistics
+                                               : model->layer[next].w_offset;
+    *offset = is_frozen ? end : model->layer[layer].w_offset;
+    *n = end - *offset;
 }
 
 /* Sets the sizes of every model; the loss gives the number of outputs. */
@@ -157,7 +183,7 @@ static drove_status create_family(const char *spec, drove_kinds *kinds, const ch
     if ((status = settle_sizes(m, act, loss, io)) != DROVE_OK) goto fail;
     if ((status = drove__spec_accept(&parsed, family->keys)) != DROVE_OK) goto fail;
     if ((status = family->build(&parsed, io, act->act, m)) != DROVE_OK) goto fail;
-    if ((status = lay_out(m)) != DROVE_OK) goto fail;
+    if ((status = drove__model_lay_out(m)) != DROVE_OK) goto fail;
     drove__spec_fini(&parsed);
     *out = m;
     return DROVE_OK;
@@ -177,7 +203,7 @@ drove_status drove__model_create_graph(const drove_graph *graph, const char *spe
     const char *name = is_given(loss) ? loss : default_loss(&family, io);
     drove_status status = settle_sizes(m, &drove__activations[0], name, io);
     if (status == DROVE_OK) status = drove__graph_build(graph, io, m);
-    if (status == DROVE_OK) status = lay_out(m);
+    if (status == DROVE_OK) status = drove__model_lay_out(m);
     if (status != DROVE_OK) {
         drove__model_destroy(m);
         return status;
@@ -191,7 +217,9 @@ static drove_status create_described(drove_graph *graph, const char *spec, const
                                      const drove_model_io *io, drove_model **out)
 {
     char *text = NULL;
-    drove_status status = drove__model_create_graph(graph, spec, loss, io, out);
+    *out = NULL;
+    drove_status status = io->makes_heads ? drove__graph_renew_heads(graph) : DROVE_OK;
+    if (status == DROVE_OK) status = drove__model_create_graph(graph, spec, loss, io, out);
     if (status == DROVE_OK) status = drove__graph_take_values(graph, *out);
     if (status == DROVE_OK) status = drove__graph_print_yaml(graph, &text);
     if (status == DROVE_OK) {
@@ -222,6 +250,7 @@ drove_status drove__model_create(const char *spec, const char *activation, const
         status = create_family(spec, kinds, activation, loss, io, out);
     }
     drove__kinds_release(kinds);
+    if (status == DROVE_OK) (*out)->has_new_heads = io->makes_heads;
     return status;
 }
 
@@ -235,6 +264,7 @@ drove_status drove__model_create_text(const char *yaml, const char *spec, const 
     drove_status status = drove__graph_read_yaml_with(yaml, strlen(yaml), spec, kinds, &graph);
     if (status == DROVE_OK) status = create_described(&graph, spec, loss, io, out);
     drove__kinds_release(kinds);
+    if (status == DROVE_OK) (*out)->has_new_heads = io->makes_heads;
     return status;
 }
 
@@ -253,7 +283,7 @@ size_t drove__model_matrices(const drove_model *model, drove_weight_matrix *out)
         bool is_output = false; /* of another head */
         for (unsigned h = 0; h < model->n_heads; h++)
             is_output = is_output || model->head[h].layer == i;
-        if (!has_matrix(l) || is_output) continue;
+        if (!has_matrix(l) || is_output || l->training.is_frozen) continue;
         const size_t n_groups = l->w_rank == 5 ? l->w_shape[0] : 1;
         const size_t n_out = l->w_shape[l->w_rank - 1];
         out[n++] = (drove_weight_matrix){.offset = l->w_offset,
@@ -275,6 +305,7 @@ void drove__model_destroy(drove_model *model)
     free(model->graph_text);
     free(model->notes);
     drove__free(model->initial);
+    drove__free(model->frozen);
     drove__kinds_release(model->kinds);
     free(model);
 }

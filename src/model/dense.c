@@ -288,6 +288,7 @@ static void backward_whole(const drove_call *c)
     k->act_grad_f32(c->dy, db, c->y, c->n_rows, l->n_out, l->act);
     if (c->adds) k->axpy_f32(own_db, db, l->n_b, 1.0f);
     if (c->pass->taker != NULL) whole_input_gradient(c); /* before it changes the weights */
+    if (l->training.is_frozen) return;
     if (in.dense == NULL) sparse_gradient(l, k, &in, c->dy, dw, c->spans_wanted);
     else floats_gradient(c, &in, dw);
     drove__layer_zero_gaps(l, c->grad);
@@ -344,6 +345,7 @@ static void backward_finish(const drove_call *c)
     if (b->dx != NULL)
         c->k->gemm_f32(false, true, c->n_rows, to - from, l->n_out, 1.0f, c->dy, l->n_out, w,
                        l->n_out, b->adds ? 1.0f : 0.0f, b->dx + from, l->n_in);
+    if (l->training.is_frozen) return;
     c->k->gemm_f32(true, false, to - from, l->n_out, c->n_rows, 1.0f, b->x + from, l->n_in, c->dy,
                    l->n_out, 0.0f, c->grad + l->w_offset + from * l->n_out, l->n_out);
     if (c->part != 0) return;

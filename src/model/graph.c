@@ -132,3 +132,48 @@ bool drove__graph_drop_probabilities(drove_graph *g, bool drops_sigmoid)
     g->n_nodes = n;
     return has_dropped;
 }
+
+/* NULL: the input, or nothing. */
+static drove_node *find_top(const drove_graph *g, const char *blob)
+{
+    for (size_t i = 0; i < g->n_nodes; i++)
+        if (strcmp(drove__graph_top(&g->node[i]), blob) == 0) return &g->node[i];
+    return NULL;
+}
+
+static drove_status renew_head(drove_graph *g, drove_node *node)
+{
+    drove_node *end = node;
+    bool has_weights = false;
+    while (node != NULL && !has_weights) {
+        has_weights = node->ops == &drove__layer_dense || node->ops == &drove__layer_convolution;
+        if (has_weights) continue;
+        /* A vector of all numbers, however many there will be. */
+        if (node->ops == &drove__layer_reshape && node->opt.sides.height == 1 &&
+            node->opt.sides.width == 1)
+            node->opt.n_out = 0;
+        const bool goes_on = node->n_bottoms == 1 && node->values.w == NULL &&
+                             node->ops != &drove__layer_batch_norm && node->ops->custom == NULL;
+        node = goes_on ? find_top(g, node->bottom[0]) : NULL;
+    }
+    if (node == NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: head=new: expected a dense layer or a convolution as the last with "
+                           "parameters, found none below \"%s\"",
+                           g->file != NULL ? g->file : g->name, end != NULL ? end->name : "data");
+    free(node->values.w);
+    free(node->values.b);
+    node->values = (drove_node_values){0};
+    node->opt.n_out = 0;
+    node->opt.w_lr = node->opt.b_lr = 1.0f;
+    return DROVE_OK;
+}
+
+drove_status drove__graph_renew_heads(drove_graph *g)
+{
+    for (unsigned h = 0; h < g->n_heads; h++)
+        DROVE_TRY(renew_head(g, find_top(g, g->head[h].bottom)));
+    for (size_t i = 0; g->n_heads == 0 && i < g->n_nodes; i++)
+        if (!is_read(g, drove__graph_top(&g->node[i]))) DROVE_TRY(renew_head(g, &g->node[i]));
+    return DROVE_OK;
+}

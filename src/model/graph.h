@@ -85,6 +85,10 @@ drove_status drove__graph_build(const drove_graph *graph, const drove_model_io *
  * Returns whether a sigmoid was dropped. */
 bool drove__graph_drop_probabilities(drove_graph *graph, bool drops_sigmoid);
 
+/* The last dense layer or convolution below each head gets as many outputs as the data will ask
+ * for, no values, and the run's own step size.  Errors: DROVE_E_ARG (there is none). */
+drove_status drove__graph_renew_heads(drove_graph *graph);
+
 /* model->initial of the values that the graph's nodes have; none: NULL.  Errors: DROVE_E_SHAPE (a
  * layer's input or output is not what its values are for), DROVE_E_NOMEM. */
 drove_status drove__graph_take_values(const drove_graph *graph, drove_model *model);

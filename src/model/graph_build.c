@@ -78,6 +78,13 @@ static drove_status find_shape(drove_layer *l, const drove_shape *bottom, size_t
     l->n_in = drove__shape_floats(l->in);
     l->n_out = drove__shape_floats(l->out);
     l->n_params = l->n_w + l->n_b;
+
+    /* All parameters of a layer are frozen, or none. */
+    const bool keeps_w = l->opt.w_lr == DROVE_LR_NONE, keeps_b = l->opt.b_lr == DROVE_LR_NONE;
+    if (l->n_w > 0 && l->n_b > 0 && keeps_w != keeps_b)
+        return drove__fail(DROVE_E_ARG,
+                           "weight_lr and bias_lr: expected both to be 0 (a layer that is not "
+                           "trained) or neither, found one");
     return DROVE_OK;
 }
 
@@ -107,7 +114,7 @@ static drove_status make_layer(const drove_graph_plan *p, uint32_t n, const uint
                        .n_bottoms = node->n_bottoms,
                        .act = p->act[n],
                        .opt = node->opt,
-                       .trains_only = !p->for_main[n]};
+                       .training.is_only = !p->for_main[n]};
     memcpy(l->name, node->name, sizeof l->name);
     for (unsigned b = 0; b < l->n_bottoms; b++) {
         l->bottom[b] = blob_of(p, layer_of, p->source[n].from[b]);
@@ -219,8 +226,10 @@ drove_status drove__graph_build(const drove_graph *graph, const drove_model_io *
             status =
                 drove__graph_fail(graph, DROVE_E_SHAPE, graph->node[plan.head[h]].line, l->name,
                                   "expected %zu outputs, as the data and the loss require, "
-                                  "found %zu",
-                                  model->n_outputs, l->n_out);
+                                  "found %zu%s",
+                                  model->n_outputs, l->n_out,
+                                  graph->file != NULL ? " (?head=new makes the last layer anew)"
+                                                      : "");
             goto end;
         }
         float weight = graph->n_heads > 0 ? graph->head[h].weight : 1.0f;

@@ -13,6 +13,7 @@ typedef enum drove_graph_key_kind {
     DROVE_KEY_PAIR,   /* two size_t: one number for both, or [height, width] */
     DROVE_KEY_SIDES,  /* the padding: as a pair, or [above, left, below, right] */
     DROVE_KEY_REAL,   /* float */
+    DROVE_KEY_RATE,   /* float; 0: DROVE_LR_NONE */
     DROVE_KEY_FLAG,   /* bool: true, false */
     DROVE_KEY_NO,     /* bool with inverted meaning */
     DROVE_KEY_FILLER, /* drove_filler: an initialiser's name, or constant, with a number */

@@ -23,7 +23,8 @@ static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
     case DROVE_KEY_PAIR:
         return *(const size_t *)a == *(const size_t *)b &&
                *(const size_t *)field(o, k->offset2) == *(const size_t *)field(d, k->offset2);
-    case DROVE_KEY_REAL: return *(const float *)a == *(const float *)b;
+    case DROVE_KEY_REAL:
+    case DROVE_KEY_RATE: return *(const float *)a == *(const float *)b;
     case DROVE_KEY_FILLER:
         return ((const drove_filler *)a)->kind == ((const drove_filler *)b)->kind &&
                ((const drove_filler *)a)->value == ((const drove_filler *)b)->value;
@@ -77,6 +78,9 @@ static void print_option(FILE *f, const drove_graph_key *k, const drove_layer_op
                     o->padding.right);
         break;
     case DROVE_KEY_REAL: print_real(f, *(const float *)a); break;
+    case DROVE_KEY_RATE:
+        print_real(f, *(const float *)a != DROVE_LR_NONE ? *(const float *)a : 0.0f);
+        break;
     case DROVE_KEY_FILLER: {
         const drove_filler *filler = a;
         fprintf(f, "\"%s:", filler->kind);

@@ -121,6 +121,19 @@ static drove_status take_real(const reader *r, const drove_graph_key *k,
     return at(r, status, item->line, item->column);
 }
 
+/* Above 0 at least a millionth: less would change nothing, without a word. */
+static drove_status take_rate(const reader *r, const drove_graph_key *k,
+                              const drove_yaml_item *item, float *out)
+{
+    DROVE_TRY(take_real(r, k, item, out));
+    if (*out > 0.0f && *out < 1e-6f)
+        return drove__yaml_fail(r->yaml, item->line, item->column,
+                                "%s: expected 0 or a number from 1e-06 to 1e+06, found \"%.80s\"",
+                                k->name, item->text);
+    if (*out == 0.0f) *out = DROVE_LR_NONE;
+    return DROVE_OK;
+}
+
 /* One number for both, or [height, width]. */
 static drove_status read_pair(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
                               size_t *first, size_t *second)
@@ -213,6 +226,7 @@ static drove_status read_option(const reader *r, const drove_graph_key *k, drove
     switch (k->kind) {
     case DROVE_KEY_COUNT: return take_count(r, k, item, to);
     case DROVE_KEY_REAL: return take_real(r, k, item, to);
+    case DROVE_KEY_RATE: return take_rate(r, k, item, to);
     case DROVE_KEY_FILLER:
         return at(r, drove__graph_read_filler(item->text, to), item->line, item->column);
     default: break;
@@ -301,6 +315,7 @@ static drove_status settle_options(const reader *r, const layer_text *t, drove_l
         const bool is_pair = k->kind == DROVE_KEY_PAIR || k->kind == DROVE_KEY_SIDES;
         size_t size = is_pair || k->kind == DROVE_KEY_COUNT ? sizeof(size_t)
                       : k->kind == DROVE_KEY_REAL           ? sizeof(float)
+                      : k->kind == DROVE_KEY_RATE           ? sizeof(float)
                       : k->kind == DROVE_KEY_FILLER         ? sizeof(drove_filler)
                       : k->kind == DROVE_KEY_LIST           ? sizeof(drove_floats)
                       : k->kind == DROVE_KEY_REALS          ? sizeof o->coefficient

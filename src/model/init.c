@@ -20,6 +20,7 @@
 #include "model/model.h"
 
 #include "model/custom.h"
+#include "model/freeze.h"
 #include "model/support.h"
 
 #include <math.h>
@@ -156,33 +157,59 @@ static drove_status fill_as_described(const char *text, const drove_layer *layer
     return DROVE_OK;
 }
 
+/* Layer l's parameters, and the statistics of normalisation. */
+static drove_status fill_layer(const drove_model *model, size_t l, const char *init,
+                               bool by_default, uint64_t seed, float *theta)
+{
+    const drove_layer *layer = &model->layer[l];
+    drove_rng rng;
+    drove__rng_seed(&rng, seed, DROVE_RNG_INIT, l);
+    if (layer->n_w == 0) return DROVE_OK;
+    if (layer->ops->custom != NULL)
+        return drove__custom_layer_start(layer, seed + l, theta + layer->w_offset);
+    if (layer->fan_in == 0) {
+        /* normalisation: factors of 1, no shift, the population of N(0, 1); slopes as given */
+        const bool is_given = layer->opt.w_filler.kind != NULL;
+        fill_constant(theta + layer->w_offset, layer->n_w,
+                      is_given ? layer->opt.w_filler.value : 1.0f);
+        fill_constant(theta + layer->s_offset + layer->n_statistics / 2, layer->n_statistics / 2,
+                      1.0f);
+        return DROVE_OK;
+    }
+    return by_default ? fill_as_described(init, layer, &rng, theta)
+                      : fill_by(init, layer, &rng, theta);
+}
+
+static const char *default_init(const drove_model *model)
+{
+    return strcmp(model->activation, "relu") == 0 ? "he:1" : "xavier:1";
+}
+
+drove_status drove__model_init_heads(const drove_model *model, uint64_t seed, float *theta)
+{
+    for (unsigned h = 0; h < model->n_heads; h++) {
+        const size_t l = drove__head_layer(model, h);
+        if (l == model->n_layers) continue;
+        const drove_layer *layer = &model->layer[l];
+        memset(theta + layer->w_offset, 0, layer->n_w * sizeof *theta);
+        memset(theta + layer->b_offset, 0, layer->n_b * sizeof *theta);
+        DROVE_TRY(fill_layer(model, l, default_init(model), true, seed, theta));
+    }
+    return DROVE_OK;
+}
+
 drove_status drove__model_init(const drove_model *model, const char *init, uint64_t seed,
                                float *theta)
 {
     bool by_default = init == NULL || init[0] == '\0';
     if (by_default && model->initial != NULL) {
         memcpy(theta, model->initial, model->n_params * sizeof *theta);
-        return DROVE_OK;
+        return model->has_new_heads ? drove__model_init_heads(model, seed, theta) : DROVE_OK;
     }
     memset(theta, 0, model->n_params * sizeof *theta);
     if (by_default && model->n_layers == 1 && model->layer[0].ops->custom == NULL) return DROVE_OK;
-    if (by_default) init = strcmp(model->activation, "relu") == 0 ? "he:1" : "xavier:1";
-    for (size_t l = 0; l < model->n_layers; l++) {
-        const drove_layer *layer = &model->layer[l];
-        drove_rng rng;
-        drove__rng_seed(&rng, seed, DROVE_RNG_INIT, l);
-        if (layer->n_w == 0) continue;
-        if (layer->ops->custom != NULL)
-            DROVE_TRY(drove__custom_layer_start(layer, seed + l, theta + layer->w_offset));
-        else if (layer->fan_in == 0) {
-            /* normalisation: factors of 1, no shift, the population of N(0, 1); slopes as given */
-            const bool is_given = layer->opt.w_filler.kind != NULL;
-            fill_constant(theta + layer->w_offset, layer->n_w,
-                          is_given ? layer->opt.w_filler.value : 1.0f);
-            fill_constant(theta + layer->s_offset + layer->n_statistics / 2,
-                          layer->n_statistics / 2, 1.0f);
-        } else if (by_default) DROVE_TRY(fill_as_described(init, layer, &rng, theta));
-        else DROVE_TRY(fill_by(init, layer, &rng, theta));
-    }
+    if (by_default) init = default_init(model);
+    for (size_t l = 0; l < model->n_layers; l++)
+        DROVE_TRY(fill_layer(model, l, init, by_default, seed, theta));
     return DROVE_OK;
 }

@@ -40,8 +40,10 @@ typedef struct drove_call { /* one pass of one layer */
     drovek_format   format; /* of the output */
     float          *y;      /* [n_rows][n_out] */
     /* backward only */
-    float *dy;   /* [n_rows][n_out] derivative at the output; may be overwritten */
-    float *grad; /* [n_params] writes this layer's views and the gaps after them */
+    float *dy; /* [n_rows][n_out] derivative at the output; may be overwritten */
+    /* [n_params] writes this layer's views and the gaps after them; of a frozen layer scratch for
+     * these, which it may leave alone. */
+    float *grad;
     bool   spans_wanted;
     bool   adds; /* to grad: a dense layer, of more than a few rows, by one part */
 } drove_call;

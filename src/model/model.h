@@ -82,6 +82,9 @@ typedef struct drove_over {
     bool channels, height, width;
 } drove_over;
 
+/* As w_lr and b_lr, of what no step changes: model files say 0. */
+#define DROVE_LR_NONE (-1.0f)
+
 /* Options of all kinds of layers; each kind uses its own part. */
 typedef struct drove_layer_options {
     size_t        n_out;     /* dense: units; convolution: channels; 0: as many as the data require;
@@ -96,7 +99,8 @@ typedef struct drove_layer_options {
     float     epsilon;                               /* batch and layer normalisation */
     bool      no_bias;                               /* dense, convolution */
     float     coefficient[DROVE_LAYER_MOST_BOTTOMS]; /* sum, one for each bottom */
-    float     w_lr, b_lr; /* factors of the step size; 0 counts as 1; 1 unless a file says so */
+    /* Factors of the step size: 1 unless a file says so, and 0 counts as 1; DROVE_LR_NONE. */
+    float             w_lr, b_lr;
     drove_filler      w_filler, b_filler;
     drove_image_sides sides;     /* reshape, with n_out channels; n_out 0: all numbers, a vector */
     drove_over        over;      /* layer normalisation */
@@ -106,20 +110,27 @@ typedef struct drove_layer_options {
     size_t       power;          /* normalize: 1 or 2 */
 } drove_layer_options;
 
+/* What training does with a layer. */
+typedef struct drove_layer_training {
+    bool is_only;     /* no path leads to the main head: evaluation leaves it out */
+    bool is_frozen;   /* its parameters are views into model->frozen, which nothing changes */
+    bool is_constant; /* with frozen layers: no parameter of theta changes its output */
+} drove_layer_training;
+
 typedef struct drove_layer {
     const drove_layer_ops *ops;
     char                   name[DROVE_LAYER_NAME_SIZE]; /* "conv1"; in a chain "layer0" ... */
     unsigned               n_bottoms;
     uint32_t               bottom[DROVE_LAYER_MOST_BOTTOMS]; /* blobs */
     bool adds[DROVE_LAYER_MOST_BOTTOMS]; /* backward: another layer has already written its delta */
-    bool trains_only;                    /* no path leads to the main head */
+    drove_layer_training training;
 
     drove_shape         in, out;     /* of the first bottom, of the output */
     size_t              n_in, n_out; /* floats per example of in and out */
     drovek_act          act;         /* applied to the output */
     drove_layer_options opt;
 
-    size_t   w_offset, b_offset; /* views into theta; equal if there are no parameters */
+    size_t   w_offset, b_offset; /* views into theta (or frozen); equal if there are none */
     size_t   n_w, n_b;           /* numbers in them */
     size_t   w_shape[5];         /* of the weights, outermost first */
     unsigned w_rank;
@@ -142,14 +153,17 @@ typedef struct drove_model {
     char       *graph_text; /* a model from a file: its description as YAML; else NULL */
     char       *notes;      /* parts of its file that drove does not support, a line each; NULL */
     float      *initial;    /* [n_params] that its file has, from drove__alloc; NULL: none */
+    float      *frozen; /* [n_frozen] parameters and statistics of frozen layers (freeze.h); NULL */
     drove_shape input;
     size_t      n_inputs, n_outputs; /* floats per example */
     size_t      n_params;            /* length of theta, gaps and statistics included */
     size_t      n_weights;           /* trained numbers (134,794 for the thesis's MLP) */
     size_t      n_statistics;        /* the last numbers of theta: not trained */
+    size_t      n_frozen;            /* length of frozen, gaps included */
     size_t      n_layers;
-    bool        is_chain;  /* of dense layers, each reading the previous one */
-    bool        is_random; /* has dropout: passes of training need a seed */
+    bool        is_chain;      /* of dense layers, each reading the previous one */
+    bool        is_random;     /* has dropout: passes of training need a seed */
+    bool        has_new_heads; /* the last layer of each head is drawn, whatever `initial` has */
     /* What its products round their factors to: engines narrow their kernels to it.  Set by who
      * creates the model; DROVEK_FACTORS_F32 of a new one. */
     drovek_factors factors;
@@ -171,6 +185,8 @@ typedef struct drove_model_io {
     size_t      n_values;  /* of an example, with values; 0 counts as 1 */
     int         is_multi_label;
     drove_shape image; /* of an example; all 0: not an image */
+    /* The last layer of each head is made anew, with as many outputs as these data require. */
+    bool makes_heads;
     /* The program's own loss and layers, borrowed while a model is made; NULL: none. */
     const drove_custom *custom;
 } drove_model_io;
@@ -235,6 +251,9 @@ void drove__model_layer_part(const drove_model *model, size_t layer, size_t *off
  * convolutions but for the first of them and the outputs.  Writes out[at most n_layers], ascending;
  * returns how many. */
 size_t drove__model_matrices(const drove_model *model, drove_weight_matrix *out);
+/* Gives every layer its views into theta or, if it is frozen, into `frozen`; sets is_constant and
+ * the sizes of both vectors.  Errors: DROVE_E_ARG (too large). */
+drove_status drove__model_lay_out(drove_model *model);
 
 /* Multiply-adds of one example, forward. */
 uint64_t drove__layer_multiply_adds(const drove_layer *layer);
@@ -253,6 +272,8 @@ typedef struct drove_init_ops {
     void (*fill)(double number, const drove_layer *layer, drove_rng *rng, float *theta);
 } drove_init_ops;
 extern const drove_init_ops *const drove__inits[]; /* NULL-terminated */
+/* The same for the last layer of each head alone, as by "" without a file. */
+drove_status drove__model_init_heads(const drove_model *model, uint64_t seed, float *theta);
 drove_status drove__model_init(const drove_model *model, const char *init, uint64_t seed,
                                float *theta);
 
@@ -351,6 +372,7 @@ typedef struct drove_pass {
     drove_bottom      *bottom;      /* [n_layers][DROVE_LAYER_MOST_BOTTOMS] */
     void             **own;         /* [n_layers] set by ops->prepare */
     float             *db;          /* [largest n_out] a layer's bias gradient in a fused step */
+    float             *unwanted;    /* [model->n_frozen] gradients of frozen layers; NULL: none */
     float             *memory;      /* one allocation for all outputs and derivatives */
     size_t             n_bytes;     /* of everything here */
     bool               is_training; /* for the current pass; else dropout and such are off */

@@ -19,6 +19,7 @@ typedef struct lease {
 
 typedef struct plan {
     size_t n_fixed;            /* floats that are never shared */
+    size_t n_unwanted;         /* of them, gradients of frozen layers */
     size_t n_leases, n_shared; /* floats of all leases together */
     lease *lease;
 } plan;
@@ -77,6 +78,12 @@ size_t drove__model_first_writer(const drove_model *model, size_t l)
     return first;
 }
 
+/* Whether backward needs the derivative of this blob. */
+static bool is_varied(const drove_model *model, uint32_t blob)
+{
+    return blob > 0 && !model->layer[blob - 1].training.is_constant;
+}
+
 static void add_lease(plan *p, size_t first, size_t last, size_t n_floats, float **to)
 {
     p->lease[p->n_leases++] =
@@ -116,9 +123,11 @@ static drove_status make_plan(const drove_pass_options *opt, drove_pass *pass, p
     if (p->lease == NULL) return drove__fail_nomem("the plan of a pass", most * sizeof *p->lease);
     for (size_t l = model->n_layers; l-- > 0;) {
         const drove_layer *layer = &model->layer[l];
-        if (opt->trains)
+        if (opt->trains && !layer->training.is_constant)
             add_lease(p, drove__model_first_writer(model, l), l, rows * layer->n_out,
                       &pass->delta[l]);
+        if (opt->trains && !layer->training.is_constant && layer->training.is_frozen)
+            p->n_unwanted = drove__pad_floats(model->n_frozen);
         p->n_fixed += drove__pad_floats(rows * layer->n_out);
         if (layer->n_out > widest) widest = layer->n_out;
         for (unsigned i = 0; i < layer->n_bottoms; i++) {
@@ -126,10 +135,11 @@ static drove_status make_plan(const drove_pass_options *opt, drove_pass *pass, p
             size_t n = rows * drove__shape_floats(drove__blob_shape(model, layer->bottom[i]));
             if (!converts(pass, layer, l, i)) continue;
             p->n_fixed += drove__pad_floats(n);
-            if (opt->trains && layer->bottom[i] != 0) add_lease(p, l, l, n, &b->copy_delta);
+            if (opt->trains && is_varied(model, layer->bottom[i]))
+                add_lease(p, l, l, n, &b->copy_delta);
         }
     }
-    p->n_fixed += drove__pad_floats(widest);
+    p->n_fixed += drove__pad_floats(widest) + p->n_unwanted;
     for (size_t i = 0; i < p->n_leases; i++) place(p, i);
     return DROVE_OK;
 }
@@ -175,6 +185,7 @@ static drove_status allocate(const drove_pass_options *opt, drove_pass *pass)
     }
     for (size_t i = 0; i < p.n_leases; i++) *p.lease[i].to = next + p.lease[i].offset;
     pass->db = next + p.n_shared;
+    if (p.n_unwanted > 0) pass->unwanted = pass->memory + n_floats - p.n_unwanted;
 
     /* Each layer's inputs are the outputs of others, or copies in another format. */
     for (size_t l = 0; l < model->n_layers; l++) {
@@ -183,7 +194,7 @@ static drove_status allocate(const drove_pass_options *opt, drove_pass *pass)
             drove_bottom *b = &pass->bottom[l * DROVE_LAYER_MOST_BOTTOMS + i];
             uint32_t blob = layer->bottom[i];
             const float *x = blob > 0 ? pass->out[blob - 1] : NULL;
-            float *dx = blob > 0 && opt->trains ? pass->delta[blob - 1] : NULL;
+            float *dx = opt->trains && is_varied(model, blob) ? pass->delta[blob - 1] : NULL;
             b->x = b->copy != NULL ? b->copy : x;
             b->dx = b->copy_delta != NULL ? b->copy_delta : dx;
             b->adds = layer->adds[i] && b->copy_delta == NULL;

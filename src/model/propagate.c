@@ -54,7 +54,7 @@ static drove_call make_call(const drove_model *model, const drovek_table *k, con
         .layer = layer,
         .index = l,
         .k = k,
-        .theta = theta,
+        .theta = layer->training.is_frozen ? model->frozen : theta,
         .input = in,
         .pass = pass,
         .own = pass->own[l],
@@ -94,7 +94,7 @@ void drove__model_forward_part(const drove_model *model, const drovek_table *k, 
     assert(in->n_rows <= pass->max_rows && part->n_parts == pass->n_parts);
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];
-        if (layer->trains_only && !pass->is_training) continue;
+        if (layer->training.is_only && !pass->is_training) continue;
         drove_call call = make_call(model, k, theta, in, pass, l, part, bottom);
         /* This part's rows of the bottoms, in the layer's working format. */
         bool converts = false;
@@ -228,8 +228,13 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
         memset(grad + model->n_params - model->n_statistics, 0, model->n_statistics * sizeof *grad);
     for (size_t l = model->n_layers; l-- > 0;) {
         const drove_layer *layer = &model->layer[l];
+        const bool is_trained = !layer->training.is_frozen;
+        if (layer->training.is_constant) { /* nor does any of its inputs have a derivative */
+            if (to->after_layer != NULL && part->part == 0) to->after_layer(to->context, l);
+            continue;
+        }
         drove_call call = make_call(model, k, theta, in, pass, l, part, bottom);
-        call.grad = grad;
+        call.grad = layer->training.is_frozen ? pass->unwanted : grad;
         call.spans_wanted = to->spans_wanted;
         call.adds = to->adds;
         if (pass->integers != NULL) drove__integers_round(&call, false);
@@ -239,7 +244,7 @@ void drove__model_backward_part(const drove_model *model, const drovek_table *k,
             layer->ops->backward_finish(&call);
             meet(part);
         }
-        if (part->part == 0) { /* factors of the step size that a model file gives */
+        if (part->part == 0 && is_trained) { /* factors of the step size that a model file gives */
             const float w_lr = layer->opt.w_lr, b_lr = layer->opt.b_lr;
             if (w_lr != 0.0f && w_lr != 1.0f)
                 k->scale_f32(grad + layer->w_offset, layer->n_w, w_lr);
@@ -271,7 +276,8 @@ bool drove__model_fuses(const drove_model *model)
 {
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];
-        if (layer->ops->backward_fused == NULL || layer->opt.w_lr > 0.0f || layer->opt.b_lr > 0.0f)
+        if (layer->ops->backward_fused == NULL || layer->training.is_frozen ||
+            layer->opt.w_lr > 0.0f || layer->opt.b_lr > 0.0f)
             return false;
     }
     return true;
@@ -301,7 +307,7 @@ void drove__model_add_statistics(const drove_model *model, const drove_pass *pas
 {
     for (size_t l = 0; l < model->n_layers; l++) {
         const drove_layer *layer = &model->layer[l];
-        if (layer->n_statistics == 0) continue;
+        if (layer->n_statistics == 0 || layer->training.is_frozen) continue;
         const float *from = layer->ops->statistics(pass->own[l]);
         for (size_t i = 0; i < layer->n_statistics; i++)
             theta[layer->s_offset + i] += share * from[i];

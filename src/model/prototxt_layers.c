@@ -129,11 +129,8 @@ static drove_status read_rates(drove_caffe *c, const drove_caffe_layer *l, drove
          (f = drove__prototext_next(t, l->message, "weight_decay", f)) != NULL && n < 2; n++)
         DROVE_TRY(drove__prototext_take_real(t, f, 0, 1e6, &decay[n]));
     for (unsigned i = 0; i < 2; i++) {
-        if (lr[i] == 0.0f)
-            return drove__caffe_fail(
-                c, l, "lr_mult 0 (parameters that are not trained) is not supported");
-        *to[i] = lr[i];
-        if (lr[i] != 1.0f) c->notes |= DROVE_NOTE_LR;
+        *to[i] = lr[i] > 0.0f ? lr[i] : DROVE_LR_NONE;
+        if (lr[i] != 1.0f && lr[i] != 0.0f) c->notes |= DROVE_NOTE_LR;
         if (decay[i] != 1.0f) c->notes |= DROVE_NOTE_DECAY;
     }
     return DROVE_OK;

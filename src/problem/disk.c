@@ -31,7 +31,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const double PART_OF_FREE = 0.8;       /* of the memory, without --memory */
 static const double PART_IN_MEMORY = 0.6;     /* data that take more of the memory stay on disk */
 static const double RESERVE_BYTES = 32 << 20; /* stacks, messages, libraries loaded later */
 static const double PIECES_IN_MEMORY = 24.0;
@@ -40,12 +39,6 @@ static const double BLOCKS_IN_MEMORY = 512.0, MOST_BLOCKS = 50000.0;
 static const double LEAST_BLOCK = 4 << 10, MOST_BLOCK = 8 << 20;
 enum { READER = 1 };
 static const size_t MOST_TEST_ROWS = 50000;
-
-static double memory_of(const drove_config *config)
-{
-    const uint64_t given = config->machine.memory_bytes;
-    return given > 0 ? (double)given : PART_OF_FREE * (double)drove__memory_available();
-}
 
 /* Bytes of this process in memory now. */
 static double resident_bytes(void)
@@ -317,7 +310,7 @@ drove_status drove__disk_open(const drove_config *config, drove_problem *problem
                               size_t size, const char *test, const drove_callbacks *cb)
 {
     drove_blocks *blocks;
-    const double memory = memory_of(config);
+    const double memory = drove__run_memory(config);
     DROVE_TRY(use_cache(config, workers, like, data, size, memory, cb));
     DROVE_TRY(open_blocks(config, data, memory, &blocks, &problem->window_bytes));
     if (blocks == NULL) return DROVE_OK;
@@ -355,11 +348,11 @@ static drove_status sample_blocks(const drove_config *config, char *data, drove_
     drove_blocks *blocks;
     uint64_t window;
     *out = NULL;
-    DROVE_TRY(open_blocks(config, data, memory_of(config), &blocks, &window));
+    DROVE_TRY(open_blocks(config, data, drove__run_memory(config), &blocks, &window));
     if (blocks == NULL) return DROVE_OK;
     const drove_stream_options stream = {.blocks = blocks,
                                          .seed = config->seed,
-                                         .memory = (uint64_t)memory_of(config),
+                                         .memory = (uint64_t)drove__run_memory(config),
                                          .clock = &drove__clock_real};
     drove_stream *s;
     DROVE_TRY(drove__stream_open(&stream, &s));
@@ -375,10 +368,10 @@ drove_status drove__disk_read_some(const drove_config *config, drove_data **out)
     drove_data *none;
     *out = NULL;
     DROVE_TRY(drove__problem_specs(config, data, test));
-    DROVE_TRY(find_text(data, memory_of(config), &text, &bytes));
-    drove_status status = text != NULL
-                              ? drove__pieces_sample(text, piece_bytes(memory_of(config)), out)
-                              : sample_blocks(config, data, out);
+    DROVE_TRY(find_text(data, drove__run_memory(config), &text, &bytes));
+    drove_status status =
+        text != NULL ? drove__pieces_sample(text, piece_bytes(drove__run_memory(config)), out)
+                     : sample_blocks(config, data, out);
     if (status == DROVE_OK && *out != NULL)
         status = drove__data_finish_open(text != NULL ? text : data, "", config->seed, *out, NULL,
                                          &none);
@@ -403,7 +396,7 @@ drove_status drove__disk_begin(const drove_config *config, const drove_problem *
     if (problem->stream == NULL) return DROVE_OK;
     double need;
     DROVE_TRY(drove__run_need_bytes(config, problem, workers, &need));
-    double left = memory_of(config) - resident_bytes() - need - RESERVE_BYTES;
+    double left = drove__run_memory(config) - resident_bytes() - need - RESERVE_BYTES;
     if (problem->window_bytes > 0) left = (double)problem->window_bytes;
     const double mib = 1 << 20, least = drove__stream_least_bytes(problem->stream);
     if (left < least) {
@@ -412,12 +405,12 @@ drove_status drove__disk_begin(const drove_config *config, const drove_problem *
                                "?window=%llu: expected at least %.0f bytes, two blocks",
                                (unsigned long long)problem->window_bytes, ceil(least));
         char asked[DROVE_TEXT_SIZE];
-        const double other = memory_of(config) - left;
+        const double other = drove__run_memory(config) - left;
         return drove__fail(DROVE_E_ARG,
                            "--memory %s: expected at least %.0f MiB: %.0f MiB for the program, the "
                            "model and samples, %.3g MiB for two blocks of the data; found %.0f MiB",
                            drove__config_text(config, "memory", asked), ceil((other + least) / mib),
-                           other / mib, least / mib, memory_of(config) / mib);
+                           other / mib, least / mib, drove__run_memory(config) / mib);
     }
     const drove_stream_start start = {.like = problem->train,
                                       .memory = left,

@@ -11,7 +11,7 @@
 #include "data/scale.h"
 #include "data/weights.h"
 #include "engine/linear/precision.h"
-#include "model/layer.h"
+#include "model/graph.h"
 #include "model/loss.h"
 #include "use/measure.h"
 #include "use/pytorch.h"
@@ -20,6 +20,7 @@
 #include "values/ranks.h"
 #include "values/say.h"
 #include "problem/size.h"
+#include "problem/tuned.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -215,6 +216,43 @@ drove_status drove__problem_open(const drove_config *config, drove_problem *prob
     return find_target_mean(config, problem);
 }
 
+/* problem->model: the file's network for these data, its last layer new, all others as there. */
+static drove_status renew_heads(const drove_config *config, const drove_modelfile *file,
+                                const drove_model_io *io, drove_problem *problem, float **theta)
+{
+    const drove_model *old = file->model;
+    const drove_config_problem *p = &config->problem;
+    drove_model_io wanted = *io;
+    wanted.makes_heads = true;
+    if (file->schema != NULL)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "%s: head=new: expected a model of images or of numbers as they are, "
+                           "found one of a table",
+                           p->model);
+    if (old->graph_text != NULL)
+        DROVE_TRY(drove__model_create_text(old->graph_text, old->spec, p->loss, &wanted,
+                                           &problem->model));
+    else
+        DROVE_TRY(
+            drove__model_create(old->spec, old->activation, p->loss, &wanted, &problem->model));
+    const drove_model *m = problem->model;
+    *theta = drove__alloc(m->n_params, sizeof **theta);
+    if (*theta == NULL)
+        return drove__fail_nomem("the model's parameters", m->n_params * sizeof **theta);
+    drove__part_take(old, 0, m, file->theta, *theta);
+    return drove__model_init_heads(m, config->seed, *theta);
+}
+
+static void say_heads(const drove_model *m, const drove_callbacks *cb)
+{
+    for (unsigned h = 0; h < m->n_heads; h++) {
+        const size_t l = drove__head_layer(m, h);
+        if (l < m->n_layers)
+            drove__run_say(cb, "model: layer \"%s\" is made anew, with %zu output%s",
+                           m->layer[l].name, m->layer[l].out.c, m->layer[l].out.c == 1 ? "" : "s");
+    }
+}
+
 static drove_status load_start(const drove_config *config, drove_problem *problem,
                                const drove_model_io *io, float **theta, const drove_callbacks *cb)
 {
@@ -224,7 +262,9 @@ static drove_status load_start(const drove_config *config, drove_problem *proble
     DROVE_TRY(drove_model_find(model, path, sizeof path));
     if (strcmp(path, model) != 0) drove__run_say(cb, "model: %s", path);
     DROVE_TRY(drove__modelfile_load_with(path, config->problem.custom, &file));
-    const drove_modelfile_wanted wanted = drove__config_of_model(config);
+    drove_modelfile_wanted wanted = drove__config_of_model(config);
+    const bool makes_heads = config->problem.tuning->makes_heads;
+    if (makes_heads) wanted.loss = NULL; /* the new head may have another */
     drove_status status = drove__modelfile_check(&wanted, file.model);
     if (status != DROVE_OK) {
         drove__modelfile_fini(&file);
@@ -249,12 +289,19 @@ static drove_status load_start(const drove_config *config, drove_problem *proble
     if (n_values != n_values_wanted) {
         status = drove__fail(DROVE_E_SHAPE, "%s: expected data of %zu values, found %zu",
                              config->problem.model, n_values_wanted, n_values);
-    } else if (n_wanted != n_inputs || file.io.n_classes != io->n_classes ||
-               !file.io.is_multi_label != !io->is_multi_label) {
+    } else if (n_wanted != n_inputs) {
         status = drove__fail(DROVE_E_SHAPE,
                              "%s: expected data of %zu features and %zu classes, found %zu and %zu",
                              config->problem.model, n_wanted, file.io.n_classes, n_inputs,
                              io->n_classes);
+    } else if (makes_heads) {
+        status = renew_heads(config, &file, io, problem, theta);
+    } else if (file.io.n_classes != io->n_classes ||
+               !file.io.is_multi_label != !io->is_multi_label) {
+        status = drove__fail(DROVE_E_SHAPE,
+                             "%s: expected data of %zu classes, found %zu (?head=new makes the "
+                             "last layer anew)",
+                             config->problem.model, file.io.n_classes, io->n_classes);
     } else {
         problem->model = file.model;
         *theta = file.theta;
@@ -322,38 +369,57 @@ static drove_status check_custom(const drove_config *config, const drove_problem
                        what, name, config->low.precision);
 }
 
-drove_status drove__problem_model(const drove_config *config, drove_problem *problem,
-                                  const drove_workers *workers, const drove_callbacks *cb)
+/* problem->model and its first parameters, as the whole network has them. */
+static drove_status make_model(const drove_config *config, drove_problem *problem,
+                               const drove_workers *workers, const drove_callbacks *cb)
 {
+    const drove_config_problem *p = &config->problem;
     drove_model_io io = drove__data_io(problem->train);
-    io.custom = config->problem.custom;
-    if (drove__names_model_file(config->problem.model)) {
+    io.custom = p->custom;
+    io.makes_heads = p->tuning->makes_heads;
+    if (drove__names_model_file(p->model)) {
         DROVE_TRY(load_start(config, problem, &io, &problem->first, cb));
         problem->is_given = true;
         problem->model->factors = drove__precision_factors(config->low.precision);
         DROVE_TRY(check_custom(config, problem));
-        DROVE_TRY(set_targets(config, problem));
-        return drove__run_check_memory(config, problem, workers);
+        return set_targets(config, problem);
     }
-    DROVE_TRY(drove__model_create(config->problem.model, config->problem.activation,
-                                  config->problem.loss, &io, &problem->model));
+    DROVE_TRY(drove__model_create(p->model, p->activation, p->loss, &io, &problem->model));
     problem->model->factors = drove__precision_factors(config->low.precision);
     DROVE_TRY(check_custom(config, problem));
     DROVE_TRY(set_targets(config, problem));
     say_model_notes(problem, cb);
-    DROVE_TRY(drove__run_check_memory(config, problem, workers));
+    if (p->tuning->freeze[0] == '\0') DROVE_TRY(drove__run_check_memory(config, problem, workers));
     float *theta = problem->first = drove__alloc(problem->model->n_params, sizeof *theta);
     if (theta == NULL)
         return drove__fail_nomem("the model's parameters",
                                  problem->model->n_params * sizeof *theta);
-    const char *file = drove__pytorch_file(config->problem.init),
-               *init = file == NULL ? config->problem.init : "";
+    const char *file = drove__pytorch_file(p->init), *init = file == NULL ? p->init : "";
     problem->is_given = file != NULL || (init[0] == '\0' && problem->model->initial != NULL);
+    if (io.makes_heads && !problem->is_given)
+        return drove__fail(DROVE_E_ARG,
+                           "--model %s?head=new: expected a network with parameters to begin with "
+                           "(.onnx, a saved model, --init pytorch:FILE), found none",
+                           p->model);
     DROVE_TRY(drove__model_init(problem->model, init, config->seed, theta));
     if (file == NULL) return DROVE_OK;
     if (config->files.resume != NULL) return drove__pytorch_resume(theta, problem->model);
     DROVE_TRY(drove__pytorch_load(file, problem->train, theta, problem->model));
     return drove__model_init(problem->model, "", config->seed, theta);
+}
+
+drove_status drove__problem_model(const drove_config *config, drove_problem *problem,
+                                  const drove_workers *workers, const drove_callbacks *cb)
+{
+    if (problem->given_tuned != NULL) return drove__tuned_again(problem->given_tuned, problem);
+    DROVE_TRY(make_model(config, problem, workers, cb));
+    if (config->problem.tuning->makes_heads) say_heads(problem->model, cb);
+    DROVE_TRY(drove__tuned_choose(config, problem));
+    if (problem->tuned != NULL) {
+        DROVE_TRY(drove__problem_describe(problem, problem->tuned->data));
+        DROVE_TRY(drove__tuned_make(config, problem, workers, cb));
+    }
+    return drove__run_check_memory(config, problem, workers);
 }
 
 drove_status drove__problem_hold_out(const drove_config *config, drove_problem *problem,
@@ -397,6 +463,10 @@ drove_status drove__problem_hold_out(const drove_config *config, drove_problem *
 drove_status drove__problem_describe(const drove_problem *problem,
                                      char text[DROVE_PROBLEM_TEXT_SIZE])
 {
+    if (problem->tuned != NULL && problem->tuned->data[0] != '\0') {
+        strcpy(text, problem->tuned->data);
+        return DROVE_OK;
+    }
     const drove_storage *s = problem->train->storage;
     uint64_t sum;
     int n = snprintf(text, DROVE_PROBLEM_TEXT_SIZE, "%zu features, %zu classes", s->n_features,

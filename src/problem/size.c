@@ -4,6 +4,14 @@
 #include "base/available.h"
 #include "use/infer.h"
 
+static const double PART_OF_FREE = 0.8; /* of the memory, without --memory */
+
+double drove__run_memory(const drove_config *config)
+{
+    const uint64_t given = config->machine.memory_bytes;
+    return given > 0 ? (double)given : PART_OF_FREE * (double)drove__memory_available();
+}
+
 size_t drove__update_rows(const drove_config *config, const drove_problem *problem)
 {
     return config->method.batch < problem->train->n_rows ? (size_t)config->method.batch

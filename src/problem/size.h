@@ -12,6 +12,8 @@ drove_status drove__run_check_memory(const drove_config *config, const drove_pro
 /* Bytes that the model, its copies and the workers' outputs take. */
 drove_status drove__run_need_bytes(const drove_config *config, const drove_problem *problem,
                                    const drove_workers *workers, double *out);
+/* Bytes of memory that the run may take: --memory, or most of what is free. */
+double drove__run_memory(const drove_config *config);
 /* Examples of an update: --batch, or all rows if there are fewer. */
 size_t drove__update_rows(const drove_config *config, const drove_problem *problem);
 

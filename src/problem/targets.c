@@ -41,6 +41,13 @@ static bool is_finite(const double *deviation, size_t n_values)
     return true;
 }
 
+/* Parameters that came with the network's description are in the units of the targets. */
+static bool has_own_units(const drove_problem *problem)
+{
+    const drove_model *m = problem->tuned != NULL ? problem->tuned->whole : problem->model;
+    return m->initial != NULL;
+}
+
 drove_status drove__targets_standardise(const drove_config *config, drove_problem *problem,
                                         const drove_workers *workers)
 {
@@ -51,7 +58,7 @@ drove_status drove__targets_standardise(const drove_config *config, drove_proble
                                problem->input};
     const drove_storage *storage = problem->train->storage;
     if (storage->y_origin != NULL &&
-        (problem->model->loss != &drove__loss_squared || problem->model->initial != NULL)) {
+        (problem->model->loss != &drove__loss_squared || has_own_units(problem))) {
         for (size_t k = 0; problem->target_mean != NULL && k < drove__storage_n_values(storage);
              k++)
             problem->target_mean[k] += storage->y_origin[k];
@@ -59,7 +66,7 @@ drove_status drove__targets_standardise(const drove_config *config, drove_proble
             if (all[i] != NULL) drove__origin_restore_values(all[i]->storage);
     }
     if (config->is_classic || problem->train->storage->y_kind != DROVE_Y_VALUE ||
-        problem->model->loss != &drove__loss_squared || problem->model->initial != NULL ||
+        problem->model->loss != &drove__loss_squared || has_own_units(problem) ||
         drove__ranks_hold_shards(config, workers) || drove__targets_layer(problem->model) == NULL)
         return DROVE_OK;
     drove_storage *s = problem->train->storage;
@@ -85,7 +92,7 @@ drove_status drove__targets_standardise(const drove_config *config, drove_proble
     if (of_test != s) drove__targets_change(of_test, problem->target_shift, problem->target_scale);
     if (of_validation != s && of_validation != of_test)
         drove__targets_change(of_validation, problem->target_shift, problem->target_scale);
-    if (drove__names_model_file(config->problem.model))
+    if (drove__names_model_file(config->problem.model) && !config->problem.tuning->makes_heads)
         drove__targets_map_in(drove__targets_layer(problem->model), problem->target_shift,
                               problem->target_scale, problem->first);
     return DROVE_OK;

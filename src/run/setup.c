@@ -30,6 +30,7 @@
 #include "problem/size.h"
 #include "files/state.h"
 #include "problem/targets.h"
+#include "problem/tuned.h"
 #include "run/virtual.h"
 #include "run/workers.h"
 
@@ -592,6 +593,7 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove__free(run->state.theta);
     drove__free(run->problem.first);
     drove__model_destroy(run->problem.model);
+    drove__tuned_destroy(run->problem.tuned);
     drove_data_destroy(run->problem.train);
     drove_data_destroy(run->problem.test);
     drove__free(run->problem.target_mean);

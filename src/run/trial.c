@@ -31,7 +31,7 @@ void drove__run_close(drove_run *run, drove_status status)
 
 drove_status drove__run_open(const drove_config *of, const drove_choice *settings,
                              const drove_interrupt *parent, const drove_data *given,
-                             drove_engine_shared *shared, drove_run **out)
+                             const drove_tuned *tuned, drove_engine_shared *shared, drove_run **out)
 {
     drove_run *run = drove__alloc(1, sizeof *run);
     drove_choice choice = {0};
@@ -48,6 +48,7 @@ drove_status drove__run_open(const drove_config *of, const drove_choice *setting
     }
     run->state.interrupt.parent = parent;
     run->problem.given = given;
+    run->problem.given_tuned = tuned;
     run->workers.loop->shared = shared;
     run->workers.borrows_shared = shared != NULL;
     run->workers.ranks.n = run->workers.ranks.n_local = 1; /* whatever the launcher has started */
@@ -71,7 +72,7 @@ drove_status drove__run_trial(const drove_config *of, const drove_choice *settin
                               drove_trial_result *out)
 {
     drove_run *run;
-    DROVE_TRY(drove__run_open(of, settings, parent, given, NULL, &run));
+    DROVE_TRY(drove__run_open(of, settings, parent, given, NULL, NULL, &run));
     drove_status status = drove__run_control(run);
     if (status == DROVE_OK)
         *out = (drove_trial_result){.outcome = run->state.outcome,

@@ -12,13 +12,15 @@ typedef struct drove_trial_result {
 } drove_trial_result;
 
 /* A run with these settings, and all others as in `of`, on data that are read already, whose
- * targets it may standardise in place, up to its first evaluation: no messages.  shared: what a
+ * targets it may standardise in place, up to its first evaluation: no messages.  tuned: what
+ * they were made by, borrowed; NULL: they are as they were read.  shared: what a
  * TYPED engine has prepared for the same data and options, borrowed; else NULL.  parent: of the run
  * that it is part of, which is cancelled with it; borrowed.  *out: closed by drove__run_close; NULL
  * after a failure.  Errors: those of drove_train. */
 drove_status drove__run_open(const drove_config *of, const drove_choice *settings,
                              const drove_interrupt *parent, const drove_data *given,
-                             drove_engine_shared *shared, drove_run **out);
+                             const drove_tuned *tuned, drove_engine_shared *shared,
+                             drove_run **out);
 void         drove__run_close(drove_run *run, drove_status status); /* how it went */
 /* Such a run as a whole.  Errors: the same. */
 drove_status drove__run_trial(const drove_config *of, const drove_choice *settings,

@@ -311,8 +311,8 @@ static bool open_entrants(contest *c, drove_engine_shared *shared)
                           c->config->machine.hints ? "on" : "hardware");
         if (drove__config_is_own(c->config, "rule_state"))
             drove__choice_add(&choice, "rule_state", DROVE_FROM_CALLER, "auto");
-        (void)drove__run_open(c->config, &choice, c->interrupt, c->problem->train, shared,
-                              &c->entrant[i]);
+        (void)drove__run_open(c->config, &choice, c->interrupt, c->problem->train,
+                              c->problem->tuned, shared, &c->entrant[i]);
         n_open += c->entrant[i] != NULL;
         if (c->entrant[0] == NULL) break;
         setup_s = (elapsed(c) - before_s) * (i == 0 ? c->out->n_allowed : 1.0); /* by workers */

@@ -14,6 +14,7 @@
 
 typedef struct drove_trainer_settings {
     drove_modelfile_wanted file;
+    const char            *freeze; /* names (model/freeze.h); "": none */
     const drove_custom    *custom;
     const char            *isa; /* NULL: the best */
     const char            *rule;

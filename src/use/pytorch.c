@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/safetensors.h"
 #include "data/scale.h"
+#include "model/freeze.h"
 #include "model/layer.h"
 #include "model/pytorch.h"
 
@@ -135,7 +136,12 @@ static drove_status take_layer(loading *ld, const drove_model *m, const drove_la
 {
     const bool is_dense = l->ops == &drove__layer_dense;
     const bool is_product = is_dense || l->ops == &drove__layer_convolution;
-    if (l->trains_only && find(ld, l, "weight") == NULL) return DROVE_OK;
+    if (l->training.is_only && find(ld, l, "weight") == NULL) return DROVE_OK;
+    if (m->has_new_heads && drove__is_of_head(m, (size_t)(l - m->layer))) {
+        (void)find(ld, l, "weight"); /* of other classes */
+        (void)find(ld, l, "bias");
+        return DROVE_OK;
+    }
     if (!is_product && l->n_statistics > 0) {
         const size_t n = l->n_statistics / 2;
         (void)find(ld, l, "num_batches_tracked"); /* of no use here */

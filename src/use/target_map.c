@@ -4,7 +4,8 @@
 const drove_layer *drove__targets_layer(const drove_model *model)
 {
     const drove_layer *l = &model->layer[model->head[model->n_heads - 1].layer];
-    bool is_affine = l->n_w > 0 && l->n_b == l->n_out && l->act == DROVEK_LINEAR;
+    bool is_affine =
+        !l->training.is_frozen && l->n_w > 0 && l->n_b == l->n_out && l->act == DROVEK_LINEAR;
     bool is_dense = l->w_rank == 2 && l->w_shape[1] == l->n_out;
     return model->n_heads == 1 && is_affine && (l->n_out == 1 || is_dense) ? l : NULL;
 }

@@ -16,6 +16,7 @@
 #include "data/weights.h"
 #include "engine/engine.h"
 #include "engine/gather.h"
+#include "model/freeze.h"
 #include "model/loss.h"
 #include "optim/optim.h"
 #include "use/opened.h"
@@ -35,7 +36,8 @@ typedef struct pass { /* under way; data NULL: none is */
 
 struct drove_trainer {
     drovek_table kernels;
-    drove_modelfile file;
+    drove_modelfile file;  /* theta NULL where all parameters are trained: vector has them */
+    drove_model *part;     /* of file.model, some layers frozen; NULL: all are trained */
     drove_storage storage; /* the descriptive part of the training data, of which */
     drove_data like;       /* further rows are made */
     drove_optim *optim;
@@ -53,7 +55,27 @@ struct drove_trainer {
     pass pass;
 };
 
+/* What is trained. */
+static const drove_model *model_of(const drove_trainer *t)
+{
+    return t->part != NULL ? t->part : t->file.model;
+}
+
 /* ---- opening ---- */
+
+static drove_status freeze(drove_trainer *t, const char *names)
+{
+    const drove_model_cut none = {0};
+    const drove_model *whole = t->file.model;
+    bool *is_frozen = calloc(whole->n_layers, sizeof *is_frozen), any = false;
+    if (is_frozen == NULL) return drove__fail_nomem("layers", whole->n_layers);
+    drove_status status = drove__freeze_choose(whole, names, is_frozen);
+    for (size_t l = 0; l < whole->n_layers; l++) any = any || is_frozen[l];
+    if (status == DROVE_OK && any)
+        status = drove__part_above(whole, t->file.theta, is_frozen, &none, &t->part);
+    free(is_frozen);
+    return status;
+}
 
 drove_status drove__trainer_open(const drove_trainer_settings *settings, drove_trainer **out)
 {
@@ -66,10 +88,12 @@ drove_status drove__trainer_open(const drove_trainer_settings *settings, drove_t
     if ((status = drove__modelfile_load_with(settings->file.model, settings->custom, &t->file)) !=
         DROVE_OK)
         goto fail;
+    t->file.model->factors = DROVEK_FACTORS_F32; /* of the products, whatever it was trained with */
+    if ((status = freeze(t, settings->freeze)) != DROVE_OK) goto fail;
     const char *found = t->file.schema != NULL                   ? "a table"
                         : t->file.features.ops != NULL           ? "mapped features"
                         : drove__augment_is_on(&t->file.augment) ? "parts of images"
-                        : t->file.model->n_statistics > 0        ? "batch normalisation"
+                        : model_of(t)->n_statistics > 0          ? "batch normalisation"
                                                                  : NULL;
     if (found != NULL) {
         status =
@@ -79,7 +103,6 @@ drove_status drove__trainer_open(const drove_trainer_settings *settings, drove_t
         goto fail;
     }
     if ((status = drove__modelfile_check(&settings->file, t->file.model)) != DROVE_OK) goto fail;
-    t->file.model->factors = DROVEK_FACTORS_F32; /* of the products, whatever it was trained with */
     drove__modelfile_describe(&t->file, &t->storage, &t->like);
 
     const drove_optim_options of_rule = {.rule = settings->rule,
@@ -88,7 +111,7 @@ drove_status drove__trainer_open(const drove_trainer_settings *settings, drove_t
                                          .weight_decay = settings->weight_decay,
                                          .clip = settings->clip,
                                          .state = DROVE_STATE_SHARED,
-                                         .n_params = t->file.model->n_params,
+                                         .n_params = model_of(t)->n_params,
                                          .n_workers = 1,
                                          .kernels = &t->kernels};
     if ((status = drove__optim_create(&of_rule, &t->optim)) != DROVE_OK) goto fail;
@@ -111,9 +134,12 @@ drove_status drove__trainer_open(const drove_trainer_settings *settings, drove_t
         status = drove__fail_nomem("a trainer", t->optim->n_vector * sizeof *t->vector);
         goto fail;
     }
-    memcpy(t->vector, t->file.theta, t->optim->n * sizeof *t->vector);
-    drove__free(t->file.theta);
-    t->file.theta = NULL;
+    if (t->part != NULL) drove__part_take(t->file.model, 0, t->part, t->file.theta, t->vector);
+    else {
+        memcpy(t->vector, t->file.theta, t->optim->n * sizeof *t->vector);
+        drove__free(t->file.theta);
+        t->file.theta = NULL;
+    }
 fail:
     if (status != DROVE_OK) {
         drove_trainer_destroy(t);
@@ -137,6 +163,7 @@ void drove_trainer_destroy(drove_trainer *t)
     if (t->engine != NULL) drove__engine_host.destroy(t->engine);
     drove__optim_worker_fini(&t->worker);
     drove__optim_destroy(t->optim);
+    drove__model_destroy(t->part);
     drove__modelfile_fini(&t->file);
     drove__free(t->shift);
     drove__free(t->scale);
@@ -156,7 +183,7 @@ drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, 
     DROVE_GIVEN_AS(t, "trainer");
     DROVE_GIVEN(shift);
     DROVE_GIVEN(scale);
-    const drove_model *model = t->file.model;
+    const drove_model *model = model_of(t);
     if (t->storage.y_kind != DROVE_Y_VALUE || model->loss != &drove__loss_squared ||
         drove__targets_layer(model) == NULL)
         return drove__fail(DROVE_E_UNSUPPORTED,
@@ -186,7 +213,7 @@ drove_status drove_trainer_scale_targets(drove_trainer *t, const double *shift, 
     memcpy(own_scale, scale, n_values * sizeof *scale);
     t->shift = own_shift;
     t->scale = own_scale;
-    drove__targets_map_in(drove__targets_layer(t->file.model), own_shift, scale, t->vector);
+    drove__targets_map_in(drove__targets_layer(model), own_shift, scale, t->vector);
     return DROVE_OK;
 }
 
@@ -207,7 +234,7 @@ drove_status drove_trainer_begin(drove_trainer *t, const drove_arrays *rows)
     /* The engine that is there has room for all but longer sparse rows. */
     const size_t longest = drove__gather_longest(data);
     if (t->engine == NULL || longest > t->longest) {
-        const drove_engine_options opt = {.model = t->file.model,
+        const drove_engine_options opt = {.model = model_of(t),
                                           .kernels = &t->kernels,
                                           .data = data,
                                           .max_rows = t->batch,
@@ -359,15 +386,16 @@ drove_status drove_trainer_model(const drove_trainer *t, drove_memory_file **out
     }
     memcpy(theta, t->vector, n * sizeof *theta);
     if (t->scale != NULL)
-        drove__targets_map_out(drove__targets_layer(t->file.model), t->shift, t->scale, theta);
+        drove__targets_map_out(drove__targets_layer(model_of(t)), t->shift, t->scale, theta);
     snprintf(path, sizeof path, "%s.safetensors", drove_memory_file_name(file));
     if (!t->kernels.finite_f32(theta, n)) {
         status = drove__fail(DROVE_E_NONFINITE, "trainer: expected finite parameters, found "
                                                 "others; a smaller lr may help");
         goto fail;
     }
+    if (t->part != NULL) drove__part_give(t->file.model, 0, t->part, theta, t->file.theta);
     status = drove__modelfile_save(path, t->file.model, &t->like, &t->file.features,
-                                   t->file.target_mean, theta);
+                                   t->file.target_mean, t->part != NULL ? t->file.theta : theta);
 fail:
     drove__free(theta);
     if (status == DROVE_OK) *out = file;

@@ -292,6 +292,11 @@ static void add_all(facts *f, const drove_config *config, const drove_problem *p
     snprintf(hash, sizeof hash, "%016" PRIx64,
              drove__checksum(theta, problem->model->n_params * sizeof *theta));
     add_fact(f, "first parameters (checksum)", hash);
+    if (problem->tuned == NULL) return;
+    snprintf(hash, sizeof hash, "%016" PRIx64,
+             drove__checksum(problem->tuned->theta,
+                             problem->tuned->whole->n_params * sizeof *theta));
+    add_fact(f, "frozen parameters (checksum)", hash);
 }
 
 static drove_status differ(const drove_workers *workers, const facts *all, unsigned rank)

@@ -25,6 +25,7 @@
 #include "config/config.h"
 #include "engine/features.h"
 #include "loop/loop.h"
+#include "model/freeze.h"
 #include "plan/modelled.h"
 #include "use/modelfile.h"
 #include "values/interrupt.h"
@@ -91,6 +92,15 @@ typedef struct drove_display { /* what its rate counts from, and when it was sho
     double   rate;
 } drove_display;
 
+/* A network of which a part is trained, drove_problem.model (problem/tuned.h). */
+typedef struct drove_tuned {
+    drove_model    *whole;     /* as it is saved */
+    float          *theta;     /* [whole->n_params] where training began */
+    bool           *is_frozen; /* [whole->n_layers] */
+    drove_model_cut cut;       /* the layers below it made the numbers of the examples */
+    char            data[128]; /* which data there are, before that: drove__problem_describe */
+} drove_tuned;
+
 /* Data, features and model. */
 typedef struct drove_problem {
     const drove_data *given;             /* of a trial run: its data; else NULL */
@@ -106,6 +116,8 @@ typedef struct drove_problem {
     drove_features_options features;     /* as settled; ops NULL: the model sees the data */
     drove_data            *input;        /* outline of the data before the features; NULL without */
     drove_model           *model;
+    drove_tuned           *tuned;       /* NULL: all parameters are trained */
+    const drove_tuned     *given_tuned; /* of a trial run, as given */
     float *first;    /* [n_params] the first parameters; NULL once the workers have them */
     bool   is_given; /* the first parameters are those of a file, statistics among them */
 } drove_problem;

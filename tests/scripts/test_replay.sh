@@ -1,9 +1,10 @@
 # The pages that show commands with their output show what the program prints; a page that does not is found out.
-# ctest: slow: trains what README and the first tutorial show
+# ctest: slow: trains what README and the tutorials show
 set -eu
 command -v python3 >/dev/null || { echo "skip: no python3"; exit 77; }
 replay="python3 $DROVE_SOURCE_DIR/bench/run/replay.py --drove $DROVE"
 $replay "$DROVE_SOURCE_DIR/docs/use/tutorial.md"
+$replay "$DROVE_SOURCE_DIR/docs/use/finetune.md"
 status=0
 $replay "$DROVE_SOURCE_DIR/README.md" || status=$?
 [ "$status" = 0 ] || [ "$status" = 77 ] || exit 1

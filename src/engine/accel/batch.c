@@ -254,7 +254,7 @@ static drove_status statistics_of_piece(drove_engine *e, const float *theta,
     for (size_t l = 0; l < e->model->n_layers; l++) {
         const drove_layer *y = &e->model->layer[l];
         drove_accel_event *done = NULL;
-        if (y->n_statistics == 0) continue;
+        if (y->n_statistics == 0 || y->training.is_frozen) continue;
         DROVE_ACCEL_TRY(e, e->ops->read(e->down, e->pass.statistics_host,
                                         drove__accel_view(e->pass.kept[l], 0), y->n_statistics));
         DROVE_ACCEL_TRY(e, e->ops->record(e->down, &done));

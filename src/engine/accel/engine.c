@@ -160,6 +160,11 @@ static drove_status check_options(const drove_engine_options *opt)
         return drove__fail(DROVE_E_UNSUPPORTED,
                            "accelerators do not have %s: expected workers on cores",
                            opt->model->label_smoothing > 0.0f ? "--label-smoothing" : "?mixup");
+    if (drove__storage_is_sparse(opt->data->storage) && opt->model->layer[0].training.is_frozen)
+        return drove__fail(DROVE_E_UNSUPPORTED,
+                           "model %s: expected dense data for a frozen first layer on a device, "
+                           "found sparse data",
+                           opt->model->spec);
     DROVE_TRY(drove__accel_pass_supports(opt->model));
     DROVE_TRY(drove__accel_pass_accepts(opt->model, opt->data));
     size_t most = drove__accel_most_rows(opt);

@@ -67,17 +67,22 @@ static drove_numbers norm_numbers(const drove_engine *e, const drove_layer *y)
     return k;
 }
 
+static bool is_of_batch(const drove_engine *e, size_t layer)
+{
+    return e->now.is_training && !e->model->layer[layer].training.is_frozen;
+}
+
 /* [2][c]: of the batch, or of the population. */
 static drove_accel_view moments(const drove_engine *e, size_t layer)
 {
-    if (e->now.is_training) return drove__accel_view(e->pass.kept[layer], 0);
-    return drove__accel_view(e->params.theta, e->model->layer[layer].s_offset - e->params.base);
+    if (is_of_batch(e, layer)) return drove__accel_view(e->pass.kept[layer], 0);
+    return drove__params_statistics(e, layer);
 }
 
 drove_status drove__accel_batch_norm_forward(drove_engine *e, size_t layer)
 {
     const drove_layer *y = &e->model->layer[layer];
-    if (e->now.is_training) { /* means and variances of the batch */
+    if (is_of_batch(e, layer)) { /* means and variances of the batch */
         drove_accel_view x = drove__accel_x(e, layer, 0);
         drove_accel_view mean = drove__accel_view(e->pass.kept[layer], 0);
         drove_accel_view variance = drove__accel_view(e->pass.kept[layer], y->in.c);
@@ -112,6 +117,8 @@ drove_status drove__accel_batch_norm_weights(drove_engine *e, size_t layer)
     drove_accel_view x = drove__accel_x(e, layer, 0), dy = drove__accel_dy(e, layer);
     drove_accel_view mean = moments(e, layer), variance = mean;
     drove_accel_view dgamma = own_gradient(e, layer), dbeta = dgamma;
+    if (y->training.is_frozen) /* mean and variance do not depend on the batch */
+        return drove__accel_try(e, e->ops->zero(e->work, dgamma, 2 * y->in.c));
     variance.offset += y->in.c;
     dbeta.offset += y->in.c;
     drove_accel_job sum = {DROVE_JOB_sum_values, {dy}, norm_numbers(e, y)};

@@ -39,9 +39,30 @@ static drove_status reserve(drove_engine *e, size_t n)
     return DROVE_OK;
 }
 
+/* Frozen parameters are there from the beginning, and nothing writes them. */
+static drove_status copy_frozen(drove_engine *e)
+{
+    const size_t n = e->model->n_frozen;
+    drove_accel_event *done = NULL;
+    void *memory;
+    if (n == 0) return DROVE_OK;
+    DROVE_TRY(e->ops->alloc(e->accel, n, &e->params.frozen));
+    DROVE_TRY(e->ops->alloc(e->accel, n, &e->params.unwanted));
+    DROVE_TRY(drove__accel_host_alloc(e, n, "frozen parameters for a device", &memory));
+    memcpy(memory, e->model->frozen, n * sizeof(float));
+    drove_status status = e->ops->write(e->up, drove__accel_view(e->params.frozen, 0), memory, n);
+    if (status == DROVE_OK) status = e->ops->record(e->up, &done);
+    if (status == DROVE_OK) status = e->ops->flush(e->up);
+    if (status == DROVE_OK) status = e->ops->wait(done, UINT64_MAX);
+    e->ops->event_destroy(done);
+    e->ops->host_free(e->accel, memory);
+    return drove__accel_try(e, status);
+}
+
 drove_status drove__params_init(drove_engine *e, size_t n_touched)
 {
     const drove_layer *first = &e->model->layer[0];
+    DROVE_TRY(copy_frozen(e));
     e->params.base = e->is_sparse ? first->b_offset : 0;
     e->params.n_rest = e->model->n_params - e->params.base;
     return reserve(e, e->params.n_rest + n_touched * first->n_out);
@@ -50,18 +71,38 @@ drove_status drove__params_init(drove_engine *e, size_t n_touched)
 void drove__params_fini(drove_engine *e)
 {
     release(e);
+    e->ops->free(e->accel, e->params.frozen);
+    e->ops->free(e->accel, e->params.unwanted);
+}
+
+/* Where a frozen layer has its parameters, or what would be their gradient. */
+static drove_accel_view frozen_view(const drove_engine *e, const drove_accel_buffer *of,
+                                    size_t offset)
+{
+    return drove__accel_view(of == e->params.grad ? e->params.unwanted : e->params.frozen, offset);
 }
 
 drove_accel_view drove__params_w(const drove_engine *e, drove_accel_buffer *of, size_t layer)
 {
+    const drove_layer *l = &e->model->layer[layer];
     bool is_apart = e->is_sparse && layer == 0;
+    if (l->training.is_frozen) return frozen_view(e, of, l->w_offset);
     return drove__accel_view(of, is_apart ? e->params.n_rest
                                           : e->model->layer[layer].w_offset - e->params.base);
 }
 
 drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, size_t layer)
 {
-    return drove__accel_view(of, e->model->layer[layer].b_offset - e->params.base);
+    const drove_layer *l = &e->model->layer[layer];
+    if (l->training.is_frozen) return frozen_view(e, of, l->b_offset);
+    return drove__accel_view(of, l->b_offset - e->params.base);
+}
+
+drove_accel_view drove__params_statistics(const drove_engine *e, size_t layer)
+{
+    const drove_layer *l = &e->model->layer[layer];
+    if (l->training.is_frozen) return drove__accel_view(e->params.frozen, l->s_offset);
+    return drove__accel_view(e->params.theta, l->s_offset - e->params.base);
 }
 
 /* ---- there ---- */

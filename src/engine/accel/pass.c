@@ -87,7 +87,7 @@ static drove_status forward(drove_engine *e)
     for (size_t l = 0; l < e->model->n_layers; l++) {
         const drove_layer *y = &e->model->layer[l];
         const drove_accel_layer *kind = drove__accel_layer(y);
-        if (y->trains_only && !e->now.is_training) continue;
+        if (y->training.is_only && !e->now.is_training) continue;
         DROVE_TRY(kind->forward(e, l));
         if (kind->has_own_act || y->act == DROVEK_LINEAR) continue;
         DROVE_TRY(drove__accel_activate(e, drove__accel_y(e, l), drove__accel_y(e, l),
@@ -134,7 +134,7 @@ static drove_status scale_part(drove_engine *e, drove_accel_view part, size_t n,
 /* Begins to read the layer's gradient, which is computed behind what is on `work`. */
 static drove_status read_gradient(drove_engine *e, size_t l)
 {
-    bool has_parameters = e->model->layer[l].n_params > 0;
+    bool has_parameters = drove__params_part(e, l).length > 0;
     if (!has_parameters && l > 0) return DROVE_OK; /* the first one's event is the end of all */
     DROVE_ACCEL_TRY(e, e->ops->record(e->work, &e->now.events.layer_done[l]));
     DROVE_ACCEL_TRY(e, e->ops->flush(e->work));
@@ -149,16 +149,21 @@ static drove_status layer_backward(drove_engine *e, size_t l)
 {
     const drove_layer *y = &e->model->layer[l];
     const drove_accel_layer *kind = drove__accel_layer(y);
+    if (y->training.is_constant) return read_gradient(e, l);
     drove_accel_view d = drove__accel_dy(e, l);
     if (!kind->has_own_act && y->act != DROVEK_LINEAR)
         DROVE_TRY(drove__accel_derive(e, d, drove__accel_y(e, l), d, e->present->n_rows * y->n_out,
                                       y->act, false));
     if (kind->weights != NULL) DROVE_TRY(kind->weights(e, l));
-    DROVE_TRY(scale_part(e, drove__params_w(e, e->params.grad, l), y->n_w, y->opt.w_lr));
-    DROVE_TRY(scale_part(e, drove__params_b(e, e->params.grad, l), y->n_b, y->opt.b_lr));
+    if (!y->training.is_frozen) {
+        DROVE_TRY(scale_part(e, drove__params_w(e, e->params.grad, l), y->n_w, y->opt.w_lr));
+        DROVE_TRY(scale_part(e, drove__params_b(e, e->params.grad, l), y->n_b, y->opt.b_lr));
+    }
     DROVE_TRY(read_gradient(e, l));
     for (unsigned i = 0; i < y->n_bottoms; i++) {
-        if (y->bottom[i] > 0) DROVE_TRY(kind->data(e, l, i));
+        const uint32_t below = y->bottom[i];
+        if (below > 0 && !e->model->layer[below - 1].training.is_constant)
+            DROVE_TRY(kind->data(e, l, i));
     }
     return DROVE_OK;
 }

@@ -83,9 +83,12 @@ static bool fits(const shape *s, size_t rows)
                               : s->model->n_params;
     size_t batch = drove__accel_layout(s->model, s->data, false, rows, rows * s->longest, touched,
                                        rows * s->longest_labels)
-                       .n; /* floats: other threads may load the examples */
-    size_t largest = 0;    /* elements of the largest buffer */
-    for (size_t i = 0; i < 2; i++) add(params, &all, &largest); /* and their gradient */
+                       .n;           /* floats: other threads may load the examples */
+    size_t largest = 0;              /* elements of the largest buffer */
+    for (size_t i = 0; i < 2; i++) { /* and their gradient */
+        add(params, &all, &largest);
+        add(s->model->n_frozen, &all, &largest);
+    }
     for (size_t i = 0; i < DROVE_ACCEL_N_STAGINGS; i++) add(batch, &all, &largest);
 
     /* Outputs, derivatives, what is kept, scratch. */

@@ -98,6 +98,7 @@ typedef struct drove_accel_params {
     size_t              base, n_rest, n_room;
     drove_accel_buffer *theta, *grad;           /* [n_room] */
     float              *theta_host, *grad_host; /* pinned, the same */
+    drove_accel_buffer *frozen, *unwanted; /* [n_frozen] of frozen layers, their gradients; NULL */
 } drove_accel_params;
 
 /* What passes write. */
@@ -229,6 +230,8 @@ void         drove__params_fini(drove_engine *e);
 /* W of a layer, and what follows it up to the next layer, on the device. */
 drove_accel_view drove__params_w(const drove_engine *e, drove_accel_buffer *of, size_t layer);
 drove_accel_view drove__params_b(const drove_engine *e, drove_accel_buffer *of, size_t layer);
+/* [2][c] a batch normalisation's population. */
+drove_accel_view drove__params_statistics(const drove_engine *e, size_t layer);
 /* Reads what the present batch needs of theta[n_params] into pinned memory. */
 drove_status drove__params_gather(drove_engine *e, const float *theta);
 /* Puts the copying of that on `up`. */

@@ -125,6 +125,7 @@ static drove_status find_spans(drove_engine *e, const drove_input *in, drove_gra
     const size_t line = DROVE_CACHE_LINE / sizeof(float);
     size_t n_pairs = 0;
     for (size_t i = 0; i < in->n_rows; i++) n_pairs += (size_t)(in->last[i] - in->first[i]);
+    if (l->training.is_frozen) return DROVE_OK; /* its rows are not in the gradient */
     if (n_pairs >= l->n_in || n_pairs * (l->n_out > line ? l->n_out : line) >= l->n_in * l->n_out) {
         return DROVE_OK;
     }

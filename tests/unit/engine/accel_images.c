@@ -4,6 +4,7 @@
 
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "model/freeze.h"
 #include "support/engine_calls.h"
 
 #include <math.h>
@@ -310,25 +311,28 @@ static void build_prelu(drove_graph *g)
 }
 
 const images_case images_cases[] = {
-    {"lenet", "lenet", NULL, 1, 17, 19, false},
-    {"strides", NULL, build_strides, 4, 13, 12, false},
-    {"plain", NULL, build_plain, 3, 6, 5, false},
-    {"deep", NULL, build_deep, 3, 24, 24, false},
-    {"max pool", NULL, build_max_pool, 3, 9, 8, false},
-    {"average pool", NULL, build_average_pool, 3, 9, 8, false},
-    {"lrn", NULL, build_lrn, 2, 6, 7, false},
-    {"dropout", NULL, build_dropout, 3, 6, 7, false},
-    {"batch norm", NULL, build_batch_norm, 3, 6, 7, false},
-    {"layer norm", NULL, build_layer_norm, 3, 6, 7, false},
-    {"prelu", NULL, build_prelu, 3, 6, 7, false},
-    {"uneven", NULL, build_uneven, 3, 13, 12, false},
-    {"residual", NULL, build_residual, 3, 6, 7, false},
-    {"softmax", NULL, build_softmax, 3, 6, 7, false},
-    {"inception", NULL, build_inception, 4, 9, 9, false},
-    {"curves", NULL, build_curves, 3, 6, 7, false},
-    {"products", NULL, build_products, 3, 6, 7, false},
-    {"readers", NULL, build_readers, 2, 5, 6, false},
-    {NULL, NULL, NULL, 0, 0, 0, false},
+    {"lenet", "lenet", NULL, 1, 17, 19, false, NULL},
+    {"strides", NULL, build_strides, 4, 13, 12, false, NULL},
+    {"plain", NULL, build_plain, 3, 6, 5, false, NULL},
+    {"deep", NULL, build_deep, 3, 24, 24, false, NULL},
+    {"max pool", NULL, build_max_pool, 3, 9, 8, false, NULL},
+    {"average pool", NULL, build_average_pool, 3, 9, 8, false, NULL},
+    {"lrn", NULL, build_lrn, 2, 6, 7, false, NULL},
+    {"dropout", NULL, build_dropout, 3, 6, 7, false, NULL},
+    {"batch norm", NULL, build_batch_norm, 3, 6, 7, false, NULL},
+    {"layer norm", NULL, build_layer_norm, 3, 6, 7, false, NULL},
+    {"prelu", NULL, build_prelu, 3, 6, 7, false, NULL},
+    {"uneven", NULL, build_uneven, 3, 13, 12, false, NULL},
+    {"residual", NULL, build_residual, 3, 6, 7, false, NULL},
+    {"softmax", NULL, build_softmax, 3, 6, 7, false, NULL},
+    {"inception", NULL, build_inception, 4, 9, 9, false, NULL},
+    {"curves", NULL, build_curves, 3, 6, 7, false, NULL},
+    {"products", NULL, build_products, 3, 6, 7, false, NULL},
+    {"readers", NULL, build_readers, 2, 5, 6, false, NULL},
+    {"frozen below", NULL, build_batch_norm, 3, 6, 7, false, "conv1,norm1"},
+    {"frozen norm", NULL, build_batch_norm, 3, 6, 7, false, "conv2,norm2"},
+    {"frozen above", NULL, build_residual, 3, 6, 7, false, "conv2,end"},
+    {.name = NULL},
 };
 
 const images_case *images_find(const char *name)
@@ -393,7 +397,6 @@ static void make_parameters(images *p)
 {
     drove_rng rng;
     p->theta = zeroed(p->model->n_params, sizeof *p->theta);
-    for (size_t i = 0; i < 2; i++) p->grad[i] = zeroed(p->model->n_params, sizeof(float));
     assert_int_equal(drove__model_init(p->model, "", 1, p->theta), DROVE_OK);
     drove__rng_seed(&rng, 8, DROVE_RNG_TEST, 0);
     for (size_t l = 0; l < p->model->n_layers; l++) {
@@ -405,6 +408,23 @@ static void make_parameters(images *p)
     }
 }
 
+/* The model becomes one with frozen layers. */
+static void freeze(images *p)
+{
+    const drove_model_cut none = {0};
+    drove_model *whole = p->model;
+    float *theta = p->theta;
+    bool *is_frozen = zeroed(whole->n_layers, sizeof *is_frozen);
+    if (drove__freeze_choose(whole, p->how->freeze, is_frozen) != DROVE_OK ||
+        drove__part_above(whole, theta, is_frozen, &none, &p->model) != DROVE_OK)
+        fail_msg("%s: %s", p->how->name, drove_error_text());
+    p->theta = zeroed(p->model->n_params, sizeof *p->theta);
+    drove__part_take(whole, 0, p->model, theta, p->theta);
+    drove__model_destroy(whole);
+    drove__free(theta);
+    drove__free(is_frozen);
+}
+
 void images_setup(images *p, const images_case *how, drove_device *device, size_t max_rows)
 {
     memset(p, 0, sizeof *p);
@@ -413,6 +433,8 @@ void images_setup(images *p, const images_case *how, drove_device *device, size_
     fill(p);
     make_model(p);
     make_parameters(p);
+    if (how->freeze != NULL) freeze(p);
+    for (size_t i = 0; i < 2; i++) p->grad[i] = zeroed(p->model->n_params, sizeof(float));
     if (how->in_bf16) p->model->factors = DROVEK_FACTORS_BF16;
     assert_int_equal(drovek_select(&p->kernels, drove__cpu_features(), "ref"), DROVE_OK);
     const drove_engine_options opt = {.model = p->model,
@@ -479,6 +501,7 @@ void images_compare(const images *p, double bound)
     for (size_t l = 0; l < p->model->n_layers; l++) {
         const drove_layer *y = &p->model->layer[l];
         size_t offset, n;
+        if (y->training.is_frozen) continue;
         compare_part(p, "W", l, y->w_offset, y->n_w, bound);
         compare_part(p, "b", l, y->b_offset, y->n_b, bound);
         drove__model_layer_part(p->model, l, &offset, &n);

@@ -13,8 +13,9 @@ typedef struct images_case {
     const char *name;
     const char *spec; /* of the zoo; NULL: build */
     void (*build)(drove_graph *g);
-    size_t c, h, w;
-    bool   in_bf16;
+    size_t      c, h, w;
+    bool        in_bf16;
+    const char *freeze; /* names of layers; NULL: none */
 } images_case;
 
 extern const images_case images_cases[]; /* ends with name NULL */

@@ -204,7 +204,7 @@ TEST(what_only_training_needs_is_marked)
     add_head(&g, "out", 1.0f);
     drove_model *m = build(&g, &vectors);
     static const bool trains_only[] = {false, true, true, false};
-    for (size_t l = 0; l < 4; l++) assert_int_equal(m->layer[l].trains_only, trains_only[l]);
+    for (size_t l = 0; l < 4; l++) assert_int_equal(m->layer[l].training.is_only, trains_only[l]);
     assert_true(m->is_random);
     assert_false(m->is_chain);
     assert_int_equal(m->head[1].layer, 3);

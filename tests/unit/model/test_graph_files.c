@@ -300,7 +300,8 @@ TEST(ways_of_caffe_are_understood)
         "layer { name: \"e\" type: \"Eltwise\" bottom: \"p\" bottom: \"p\" top: \"e\" "
         "eltwise_param { operation: SUM coeff: 1 coeff: -2 } }\n"
         "layer { name: \"ip\" type: \"InnerProduct\" bottom: \"e\" top: \"ip\" "
-        "inner_product_param { num_output: 4 } }\n"
+        "inner_product_param { num_output: 4 } "
+        "param { lr_mult: 0 } param { lr_mult: 0 } }\n"
         "layer { name: \"prob\" type: \"Softmax\" bottom: \"ip\" top: \"prob\" }\n";
     drove_graph g;
     read_graph(drove__graph_read_prototxt, text, &g);
@@ -311,6 +312,7 @@ TEST(ways_of_caffe_are_understood)
     assert_int_equal(g.node[0].opt.window.ph * 10 + g.node[0].opt.window.pw, 10);
     assert_int_equal(g.node[0].opt.padding.below * 10 + g.node[0].opt.padding.right, 10);
     assert_true(g.node[0].opt.b_lr == 2.0f);
+    assert_true(g.node[5].opt.w_lr == DROVE_LR_NONE && g.node[5].opt.b_lr == DROVE_LR_NONE);
     assert_true(g.node[1].opt.epsilon == 1e-3f);
     assert_string_equal(g.node[2].bottom[0], "b");
     assert_string_equal(g.node[3].bottom[0], "r");
@@ -393,8 +395,6 @@ TEST(mistakes_in_prototxt_are_found)
          "f:2: BatchNorm \"x\": expected Scale after it, to be merged with it"},
         {LAYER("type: \"Scale\" scale_param { bias_term: true }"),
          "f:2: layer \"x\": expected BatchNorm before it, to be merged with it"},
-        {LAYER("type: \"InnerProduct\" inner_product_param { num_output: 3 } param { lr_mult: 0 }"),
-         "f:2: layer \"x\": lr_mult 0 (parameters that are not trained) is not supported"},
         {LAYER("type: \"ReLU\" include { phase: TRIAN }"),
          "f:5: phase: expected TRAIN or TEST, found \"TRIAN\""},
         {LAYER("type: \"ReLU\" include { stage: \"a\" }"),

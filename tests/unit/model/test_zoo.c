@@ -82,8 +82,8 @@ TEST(shapes_are_those_of_the_papers)
     assert_int_equal(m->n_heads, 3);
     assert_true(m->head[0].weight == 0.3f && m->head[1].weight == 0.3f);
     assert_true(m->head[2].weight == 1.0f && m->head[2].layer == m->n_layers - 1);
-    assert_true(find(m, "loss2/fc")->trains_only);
-    assert_false(find(m, "inception_4d/output")->trains_only);
+    assert_true(find(m, "loss2/fc")->training.is_only);
+    assert_false(find(m, "inception_4d/output")->training.is_only);
     drove__model_destroy(m);
 
     m = make("vgg16", 224, 3, 1000);
