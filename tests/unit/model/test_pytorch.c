@@ -244,3 +244,48 @@ TEST(a_convolution_takes_raw_channels)
         *of = before;
     }
 }
+
+/* A number for each of an image, or for a part of its sides, in the order [c][h][w]. */
+TEST(numbers_of_an_image_change_their_order)
+{
+    enum { C = 2, H = 3, W = 4 };
+    float w[C * H * W], theirs[C * H * W], back[C * H * W];
+    size_t sides[3];
+    drove_layer l = {.ops = &drove__layer_layer_norm,
+                     .in = {C, H, W},
+                     .n_w = C * H * W,
+                     .opt.over = {true, true, true}};
+    for (size_t i = 0; i < C * H * W; i++) w[i] = (float)i; /* [h][w][c] */
+    drove__pytorch_numbers(&l, DROVE_TO_PYTORCH, w, theirs);
+    for (size_t c = 0; c < C; c++)
+        for (size_t p = 0; p < H * W; p++) assert_true(theirs[c * H * W + p] == w[p * C + c]);
+    drove__pytorch_numbers(&l, DROVE_FROM_PYTORCH, theirs, back);
+    assert_memory_equal(back, w, sizeof w);
+    assert_int_equal(drove__pytorch_numbers_shape(&l, sides), 3);
+    assert_true(sides[0] == C && sides[1] == H && sides[2] == W);
+
+    static const struct {
+        drove_over over;
+        size_t n_w;
+        unsigned rank;
+    } parts[] = {{{false, true, true}, H * W, 2},
+                 {{false, false, true}, W, 1},
+                 {{true, false, false}, C, 1},
+                 {{true, true, false}, C * H, 0}, /* no module has it */
+                 {{false, true, false}, H, 0}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        l.opt.over = parts[i].over;
+        l.n_w = parts[i].n_w;
+        assert_int_equal(drove__pytorch_numbers_shape(&l, sides), parts[i].rank);
+        size_t n = 1;
+        for (unsigned k = 0; k < parts[i].rank; k++) n *= sides[k];
+        if (parts[i].rank > 0) assert_int_equal(n, l.n_w);
+        drove__pytorch_numbers(&l, DROVE_TO_PYTORCH, w, theirs);
+        assert_memory_equal(theirs, w, l.n_w * sizeof *w);
+    }
+    l.ops = &drove__layer_prelu;
+    for (unsigned i = 0; i < 3; i++) {
+        l.n_w = i == 0 ? 1 : i == 1 ? C : C * H * W;
+        assert_int_equal(drove__pytorch_numbers_shape(&l, sides), i < 2);
+    }
+}
