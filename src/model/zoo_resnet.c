@@ -37,7 +37,7 @@ static const char *part(char into[DROVE_LAYER_NAME_SIZE], const char *block, con
 static void add_block(drove_net *net, const char *block, const char *bottom, const convolution *all,
                       size_t n, bool has_shortcut)
 {
-    char conv[DROVE_LAYER_NAME_SIZE], norm[DROVE_LAYER_NAME_SIZE], number[8];
+    char conv[DROVE_LAYER_NAME_SIZE], norm[DROVE_LAYER_NAME_SIZE], number[32];
     const convolution *last = &all[n - 1];
     size_t stride = 1;
     for (size_t i = 0; i < n; i++) {
