@@ -76,11 +76,11 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
     drove_tuning tuning;
     DROVE_TRY(drove__tuning_take(result.model, &tuning));
     if (drove__modelpath_is_run(folder) && drove__model_is_gone(tuning.model, result.activation)) {
-        const bool freezes = tuning.freeze[0] != '\0';
-        if (strlen(folder) + strlen(tuning.freeze) + sizeof "?freeze=" > sizeof result.model)
+        const char *freeze = tuning.freeze[0] != '\0' ? "?freeze=" : "";
+        const int n = snprintf(result.model, sizeof result.model, "%s%s%s", folder, freeze,
+                               tuning.freeze);
+        if (n < 0 || (size_t)n >= sizeof result.model)
             return drove__fail(DROVE_E_ARG, "%s: expected a shorter name of the folder", folder);
-        size_t n = (size_t)sprintf(result.model, "%s", folder);
-        if (freezes) (void)sprintf(result.model + n, "?freeze=%s", tuning.freeze);
     }
     *options = result;
     return DROVE_OK;
