@@ -77,8 +77,8 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
     DROVE_TRY(drove__tuning_take(result.model, &tuning));
     if (drove__modelpath_is_run(folder) && drove__model_is_gone(tuning.model, result.activation)) {
         const char *freeze = tuning.freeze[0] != '\0' ? "?freeze=" : "";
-        const int n = snprintf(result.model, sizeof result.model, "%s%s%s", folder, freeze,
-                               tuning.freeze);
+        const int n =
+            snprintf(result.model, sizeof result.model, "%s%s%s", folder, freeze, tuning.freeze);
         if (n < 0 || (size_t)n >= sizeof result.model)
             return drove__fail(DROVE_E_ARG, "%s: expected a shorter name of the folder", folder);
     }
