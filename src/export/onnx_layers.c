@@ -215,7 +215,8 @@ static const char *numbers(const network *n, const drove_layer *l, const float *
  * puts the others before them, and another one puts all back. */
 static value add_layer_norm(const network *n, const drove_layer *l)
 {
-    const bool is_image = n->blob[l->bottom[0]].is_image || l->in.h * l->in.w > 1;
+    const bool is_vector = !n->blob[l->bottom[0]].is_image && l->in.h * l->in.w == 1;
+    const bool is_image = !is_vector || !l->opt.over.channels; /* of one number a group */
     const char *x = is_image ? as_image(n, l->bottom[0]) : n->blob[l->bottom[0]].name;
     const bool is_turned = is_image && !drove__pytorch_norms_last(l);
     const size_t side[] = {l->in.c, l->in.h, l->in.w};

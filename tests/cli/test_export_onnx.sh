@@ -137,7 +137,7 @@ same crop "$small&size=20&crop=16x15&pad=2&mirror=1&scale=unit-mean-channel" num
 # ---- every activation; random networks, other ones each day ----
 
 take_day
-for seed in activations 1 2 3 3004 $((DROVE_TEST_DAY * 10)) $((DROVE_TEST_DAY * 10 + 1)); do
+for seed in activations 1 2 3004 3157 $((DROVE_TEST_DAY * 10)) $((DROVE_TEST_DAY * 10 + 1)); do
     python3 "$DROVE_SOURCE_DIR/tests/cli/random_graphs.py" "$seed"
     same "random$seed" npy:images.npy,y.npy images.npy --model graph.yaml --init he --loss squared --lr 0.001 --until updates=3
 done
