@@ -66,6 +66,12 @@ TEST(matrices_are_those_of_hidden_layers)
     assert_true(found[0].offset == m->layer[1].w_offset && found[0].n_groups == 1);
     assert_true(found[0].n_in == 20 && found[0].n_out == 30);
     drove__model_destroy(m);
+    m = make("mlp:20,30,25", &binary);
+    assert_int_equal(drove__model_matrices(m, found), 2);
+    m->layer[1].training.is_frozen = true; /* its weights are not in theta */
+    assert_int_equal(drove__model_matrices(m, found), 1);
+    assert_true(found[0].offset == m->layer[2].w_offset && found[0].n_in == 30);
+    drove__model_destroy(m);
     static const char *const none[] = {"logistic", "mlp:20"};
     for (size_t i = 0; i < DROVE_COUNT(none); i++) {
         m = make(none[i], &binary);
