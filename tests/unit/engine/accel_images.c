@@ -62,7 +62,6 @@ static void build_strides(drove_graph *g)
     n = convolution(g, "conv3", NULL, 4, 2, 1, 0);
     n->opt.window.kw = 3;
     n->opt.window.sw = 2;
-    n->opt.padding = (drove_padding){.below = 1, .right = 2}; /* none above and to the left */
     n->opt.no_bias = true;
     n->act = DROVEK_SIGMOID;
     end(g);
