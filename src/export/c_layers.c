@@ -245,9 +245,15 @@ static drove_status fixed(const item *i)
 
 /* ---- calls ---- */
 
+/* Where an input lies. */
+static size_t bottom_of(const item *i, unsigned bottom)
+{
+    return i->p->place[drove__c_array(i->p, i->l, bottom)];
+}
+
 static size_t x_of(const item *i)
 {
-    return drove__c_bottom(i->p, i->l, 0);
+    return bottom_of(i, 0);
 }
 
 static void put_biases(const item *i)
@@ -336,7 +342,7 @@ static void call_concat(const item *i, const char *part)
     for (unsigned b = 0; b < i->l->n_bottoms; b++) {
         const size_t c = drove__blob_shape(i->p->file->model, i->l->bottom[b]).c;
         fprintf(i->to, "    %s(scratch + %zu, %zu, %zu, %zu, scratch + %zu);\n", part,
-                drove__c_bottom(i->p, i->l, b), places_of(i->l->out), c, i->l->out.c, i->y + first);
+                bottom_of(i, b), places_of(i->l->out), c, i->l->out.c, i->y + first);
         first += c;
     }
 }
@@ -368,7 +374,7 @@ static void call_sum(const item *i, const char *part)
             drove__c_float(i->to, factor);
             fputs(" * ", i->to);
         }
-        fprintf(i->to, "scratch[%zu + i]", drove__c_bottom(i->p, i->l, b));
+        fprintf(i->to, "scratch[%zu + i]", bottom_of(i, b));
     }
     fputs(";\n", i->to);
 }
@@ -380,8 +386,8 @@ static void call_product(const item *i, const char *part)
     (void)part;
     if (is_whole) begin_loop(i);
     else begin_channels(i);
-    fprintf(i->to, "scratch[%zu + i] * scratch[%zu + %c];\n", x_of(i),
-            drove__c_bottom(i->p, i->l, 1), is_whole ? 'i' : 'k');
+    fprintf(i->to, "scratch[%zu + i] * scratch[%zu + %c];\n", x_of(i), bottom_of(i, 1),
+            is_whole ? 'i' : 'k');
 }
 
 static void put_fixed(const item *i, char letter, const drove_floats *list)
@@ -495,6 +501,13 @@ static const kind *kind_of(const item *i)
             return &kinds[k];
     }
     return NULL;
+}
+
+size_t drove__c_array(const drove_c_plan *p, const drove_layer *l, unsigned bottom)
+{
+    const bool is_plain = l->bottom[bottom] == 0 && l->ops->format == DROVE_FORMAT_PLAIN &&
+                          !drove__pytorch_has_one_order(p->file->model->input);
+    return is_plain ? p->n_layers + 1 : l->bottom[bottom];
 }
 
 drove_status drove__c_layer_memory(const drove_c_plan *p, size_t layer, drove_c_memory *out)

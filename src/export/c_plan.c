@@ -12,7 +12,6 @@
 
 #include "base/mem.h"
 #include "model/layer.h"
-#include "model/pytorch.h"
 
 #include <stdlib.h>
 
@@ -28,13 +27,6 @@ static size_t root_of(const life *lives, size_t array)
 {
     while (lives[array].of != array) array = lives[array].of;
     return array;
-}
-
-static size_t array_of(const drove_c_plan *p, const drove_layer *l, unsigned bottom)
-{
-    const bool is_plain = l->bottom[bottom] == 0 && l->ops->format == DROVE_FORMAT_PLAIN &&
-                          !drove__pytorch_has_one_order(p->file->model->input);
-    return is_plain ? p->n_layers + 1 : l->bottom[bottom];
 }
 
 static bool is_needed(const drove_c_plan *p, size_t layer)
@@ -79,12 +71,12 @@ static drove_status list_lives(drove_c_plan *p, life *lives)
         if (!is_needed(p, i)) continue;
         DROVE_TRY(drove__c_layer_memory(p, i, &memory));
         for (unsigned b = 0; b < l->n_bottoms; b++) {
-            const size_t array = array_of(p, l, b);
+            const size_t array = drove__c_array(p, l, b);
             p->has_plain = p->has_plain || array > p->n_layers;
             p->has_image = p->has_image || array == 0;
             lives[root_of(lives, array)].last = i + 1;
         }
-        if (memory == DROVE_C_SAME) lives[i + 1].of = root_of(lives, array_of(p, l, 0));
+        if (memory == DROVE_C_SAME) lives[i + 1].of = root_of(lives, drove__c_array(p, l, 0));
     }
     lives[root_of(lives, p->n_layers)].last = p->n_layers + 1;
     return DROVE_OK;
@@ -98,7 +90,7 @@ static drove_status work_in_place(const drove_c_plan *p, life *lives)
         if (!is_needed(p, i)) continue;
         DROVE_TRY(drove__c_layer_memory(p, i, &memory));
         for (unsigned b = 0; memory == DROVE_C_IN_PLACE && b < l->n_bottoms; b++) {
-            life *x = &lives[root_of(lives, array_of(p, l, b))];
+            life *x = &lives[root_of(lives, drove__c_array(p, l, b))];
             if (x->last != i + 1 || x->n_floats != l->n_out) continue;
             lives[i + 1].of = (size_t)(x - lives);
             x->last = lives[i + 1].last;
@@ -187,9 +179,4 @@ void drove__c_plan_fini(drove_c_plan *p)
     free(p->is_folded);
     free(p->place);
     *p = (drove_c_plan){0};
-}
-
-size_t drove__c_bottom(const drove_c_plan *p, const drove_layer *l, unsigned bottom)
-{
-    return p->place[array_of(p, l, bottom)];
 }

@@ -30,9 +30,6 @@ typedef struct drove_c_plan {
 drove_status drove__c_plan_make(const drove_modelfile *f, drove_c_plan *out);
 void         drove__c_plan_fini(drove_c_plan *p); /* accepts a zeroed one */
 
-/* The place of a layer's bottom. */
-size_t drove__c_bottom(const drove_c_plan *p, const drove_layer *l, unsigned bottom);
-
 /* ---- c_layers.c: kinds of layers ---- */
 
 typedef enum drove_c_memory {
@@ -41,6 +38,8 @@ typedef enum drove_c_memory {
     DROVE_C_SAME      /* it is the input */
 } drove_c_memory;
 
+/* The array that a layer reads: a blob, or n_layers + 1, the input [c][h][w]. */
+size_t drove__c_array(const drove_c_plan *p, const drove_layer *l, unsigned bottom);
 /* is_folded of the plan is known, places are not.  Errors: DROVE_E_UNSUPPORTED. */
 drove_status drove__c_layer_memory(const drove_c_plan *p, size_t layer, drove_c_memory *out);
 /* The functions that the calls below need, and `more` of c_parts.h, NULL at its end. */

@@ -232,7 +232,7 @@ INLINE size_t words_batch_block(drove_number d, drove_number m, const linear_ste
     UNROLL
     for (size_t v = 0; v < BATCH_VECS; v++) {
         differ clamped;
-        if (count[v] == 0) break;
+        if (count[v] == 0) continue;
         ivec delta = join32(right32(sum.low[v], shift), right32(sum.high[v], shift));
         word_update(m, model_at(m, s->w, at + v * WORDS), delta, count[v], &clamped);
         if (__builtin_expect(differ_anywhere(clamped, clamped), 0))
