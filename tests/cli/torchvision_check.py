@@ -12,7 +12,11 @@ import sys
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of torch, before it is loaded
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    print("skip: no numpy")
+    sys.exit(77)
 from pytorch_check import save
 
 STEPS, LR, MOMENTUM = 10, 0.002, 0.9
