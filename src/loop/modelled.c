@@ -51,14 +51,12 @@ static size_t floats_moved(const drove_worker *w)
     return drove__storage_is_sparse(w->data->storage) ? 0 : size_of(w->loop) / sizeof(float);
 }
 
-/* What the step has changed of the floats; where nobody else has, they become what it made. */
-static void add_floats(const drove_loop *loop, uint32_t *shared, const drove_worker_modelled *m)
+/* What the step has changed of n floats; where nobody else has, they become what it made. */
+static void add_floats(uint32_t *shared, const uint32_t *words, const uint32_t *before, size_t n)
 {
-    const size_t tail = loop->sync->layout.tail, n = loop->optim->n - tail;
-    float *c = (float *)(void *)(shared + tail);
-    const float *w = (const float *)(const void *)(m->words + tail),
-                *before = (const float *)(const void *)(m->before + tail);
-    for (size_t i = 0; i < n; i++) c[i] = c[i] == before[i] ? w[i] : c[i] + (w[i] - before[i]);
+    float *c = (float *)(void *)shared;
+    const float *w = (const float *)(const void *)words, *was = (const float *)(const void *)before;
+    for (size_t i = 0; i < n; i++) c[i] = c[i] == was[i] ? w[i] : c[i] + (w[i] - was[i]);
 }
 
 uint64_t drove__modelled_end(drove_worker *w, const drove_params *shared, size_t n_rows,
@@ -66,7 +64,6 @@ uint64_t drove__modelled_end(drove_worker *w, const drove_params *shared, size_t
 {
     const drove_loop *loop = w->loop;
     const drove_layout *l = &loop->sync->layout;
-    drovek_merge_fn *const *merge = loop->optim->kernels->linear.merge;
     drove_worker_modelled *m = &w->modelled;
     const float *lines = (const float *)(const void *)shared->words;
     const size_t n_floats = floats_moved(w);
@@ -74,9 +71,13 @@ uint64_t drove__modelled_end(drove_worker *w, const drove_params *shared, size_t
     drove__spend_work(w->modelled.batch_ns + w->modelled.example_ns * (double)n_rows,
                       drove__take(lines, n_floats, false));
     const uint64_t took_ns = drove__clock_now(loop->clock) - begin_ns;
-    *n_clamped +=
-        merge[l->number](shared->words, m->words, m->before, l->n_numbers, 1.0f, &m->bits);
-    add_floats(loop, shared->words, m);
+    if (l->number == DROVE_F32) add_floats(shared->words, m->words, m->before, l->n_numbers);
+    else
+        *n_clamped +=
+            loop->optim->kernels->linear.merge[l->number](shared->words, m->words, m->before,
+                                                          l->n_numbers, 1.0f, &m->bits);
+    add_floats(shared->words + l->tail, m->words + l->tail, m->before + l->tail,
+               loop->optim->n - l->tail);
     drove__spend_update(n_floats, drove__take(lines, n_floats, true));
     return took_ns;
 }

@@ -38,6 +38,7 @@ static void add_row(drove_tally *t, const row *r)
     drove_tally_classes *c = &t->classes;
     const size_t n = t->opt.n_classes;
     t->weight += r->weight;
+    t->weight_square += r->weight * r->weight;
     c->support[r->truth] += r->weight;
     c->predicted[r->guess] += r->weight;
     if (r->truth == r->guess) c->hit[r->truth] += r->weight;
@@ -169,14 +170,16 @@ static void fill_constant(const drove_tally *t, drove_metrics *m)
 }
 
 /* The standard error of the AUC of guesses, of the rarest class against all others: that of
- * Mann and Whitney's U over the pairs that it counts.  Ann. Math. Stat. 18, 1947. */
+ * Mann and Whitney's U over the pairs that it counts.  Ann. Math. Stat. 18, 1947.  Of weighted rows
+ * for as many as they are worth, (sum w)^2 / sum w^2. */
 static double error_of_chance(const drove_tally *t)
 {
     double least = t->weight;
     for (size_t k = 0; k < t->opt.n_classes; k++)
         if (t->classes.support[k] > 0.0) least = fmin(least, t->classes.support[k]);
-    const double rest = t->weight - least;
-    return rest > 0.0 ? sqrt((t->weight + 1.0) / (12.0 * least * rest)) : INFINITY;
+    const double n = t->weight * t->weight / t->weight_square;
+    const double n_least = n * (least / t->weight), n_rest = n - n_least;
+    return n_rest > 0.0 ? sqrt((n + 1.0) / (12.0 * n_least * n_rest)) : INFINITY;
 }
 
 drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out)

@@ -29,7 +29,7 @@ struct drove_tally {
     double             *constant;
     char              **class_name; /* [n_classes]; of several values their names, [n_values] */
     size_t              n_rows;
-    double              weight;
+    double              weight, weight_square; /* sums over the rows */
     drove_tally_classes classes;
     size_t              n_values; /* of a row; 0: other kinds */
     drove_tally_values *values;   /* [n_values] */

@@ -436,6 +436,19 @@ drove_status drove__run_piece(const drove_config_length *length, drove_workers *
     return drove__sync_parked(workers->loop->sync);
 }
 
+/* The present parameters, which meet the target, are the result of the run, whatever the workers'
+ * last steps do; with validation examples those of the best validation loss are. */
+static drove_status keep_result(const drove_problem *problem, const drove_workers *workers,
+                                drove_state *state)
+{
+    const float *theta;
+    DROVE_TRY(drove__run_theta(problem, workers, state, &theta));
+    if (!drove__output_has_best(problem, state))
+        memcpy(state->best, theta, problem->model->n_params * sizeof *state->best);
+    state->gives_best = true;
+    return DROVE_OK;
+}
+
 typedef struct due { /* what decides whether an evaluation is */
     const drove_config_length *length;
     const drove_workers *workers;
@@ -490,9 +503,11 @@ drove_status drove__run_control(drove_run *run)
             if (s.is_halted || !evaluates_in_flight(workers) || !evaluation_is_due(&next)) continue;
             state->theta_is_current = false;
             status = evaluate_run(run, &wants_cut);
+            const bool is_over = status == DROVE_OK && run_is_over(length, workers, state);
+            if (is_over && state->outcome == DROVE_REACHED)
+                status = keep_result(problem, workers, state);
             if (status != DROVE_OK) drove__error_copy(text);
-            if (status != DROVE_OK || wants_cut || run_is_over(length, workers, state))
-                halt_stretch(workers, &s);
+            if (status != DROVE_OK || wants_cut || is_over) halt_stretch(workers, &s);
         }
         const drove_status parked = end_stretch(length, workers, state, &s, cb);
         if (status != DROVE_OK) return drove__fail(status, "%s", text);
@@ -501,6 +516,7 @@ drove_status drove__run_control(drove_run *run)
         DROVE_TRY(drove__sync_parked(loop->sync));
         DROVE_TRY(
             drove__run_record_parked(problem->given == NULL ? record : NULL, workers, state, cb));
+        if (state->gives_best) break; /* the target was met in flight */
         /* The planned evaluation that is due, or that of a crash. */
         if (atomic_load(&loop->ending.nonfinite))
             DROVE_TRY(drove__stopping_recover(workers, state, cb));
@@ -523,13 +539,10 @@ drove_status drove__run_control(drove_run *run)
     /* The run ended between two evaluations: measure the end, which may be what meets the target.
      * The plan of evaluations and the patience stay as they were, so that a run continued from
      * here evaluates where an unbroken one does. */
-    if (!evaluated) {
+    if (!evaluated && !state->gives_best) {
         const drove_standing planned = state->standing;
         if ((status = evaluate_run(run, NULL)) != DROVE_OK) goto fail;
-        /* A target that was met in flight stays met, whatever the last steps do. */
-        const bool was_reached = state->outcome == DROVE_REACHED;
         (void)run_is_over(length, workers, state);
-        if (was_reached && state->outcome != DROVE_CRASHED) state->outcome = DROVE_REACHED;
         state->standing.evaluation_slot = planned.evaluation_slot;
         state->standing.since_best = planned.since_best;
         state->standing.patience_loss = planned.patience_loss;

@@ -88,9 +88,23 @@ for strategy in sequential sync; do
     cmp 1 2 || fail "$strategy: losses on the virtual clock: $(paste $strategy.losses $strategy-virtual.losses)"
 done
 
+# A target that is met while the workers train: the model is the one that met it, not that of their last steps.
+for seed in 1 2 3; do
+    rm -rf met
+    run_for 0 train --data 'synth:digits?n=600' --test none --model mlp:16 --lr 0.05 --batch 4 --strategy leashed --threads 4 --seed $seed \
+        --eval-every 0.13 --machine machine.yaml --until loss=40%,epochs=20 --out met --json
+    run_for 0 eval met --data 'synth:digits?n=600' --json
+    python3 - <<'PY' || fail "seed $seed: the saved model does not meet the target that was reached"
+import json
+said, found = json.load(open("met/summary.json")), json.load(open("out.txt"))
+assert said["outcome"] == "reached" and said["loss"] <= 0.4 * said["loss_initial"], said["loss"]
+assert abs(found["loss"] - said["loss"]) < 1e-5 * said["loss"], (found["loss"], said["loss"])
+PY
+done
+
 # Low precision: one worker makes the steps of real time, to the bit; four are stale, and evaluations touch nothing there either.
 low='--data synth:logistic?d=64&n=400 --model logistic --lr 0.1 --batch 4 --until epochs=2 --quiet'
-for precision in D8M8 D16M16 D4M4 D8M8/4; do
+for precision in D8M8 D16M16 D4M4 D32fM32f D8M8/4; do
     strategy=hogwild
     case $precision in */4) strategy=replicas?period=7 ;; esac
     # shellcheck disable=SC2086

@@ -361,13 +361,14 @@ TEST(more_rows_than_announced_are_refused)
 /* Sixteen of the rare class in 160, which a model that counts them for more gives more than the
  * others: it is less often right than "always 0", and worse in its probabilities.  With `n_apart`
  * of them where the others are it knows nothing. */
-static int says_no_better(unsigned n_apart)
+static int says_no_better(unsigned n_apart, float of_each)
 {
-    float score[160];
+    float score[160], weight[160];
     int32_t truth[160];
     const double share[] = {0.9, 0.1};
     for (unsigned i = 0; i < 160; i++) {
         truth[i] = i % 10 == 0;
+        weight[i] = of_each;
         score[i] = i / 10 % 16 < n_apart && truth[i] ? 0.9f : i % 4 == 1 ? 0.6f : 0.4f;
     }
     const drove_tally_options opt = {.kind = DROVE_METRICS_CLASSES,
@@ -376,7 +377,8 @@ static int says_no_better(unsigned n_apart)
                                      .n_rows = 160,
                                      .is_probability = true,
                                      .constant = share};
-    const drove_tally_rows block = {.n_rows = 160, .score = score, .y_class = truth};
+    const drove_tally_rows block = {
+        .n_rows = 160, .score = score, .y_class = truth, .weight = weight};
     drove_metrics *m = of_one_block(&opt, &block);
     const int found = m->is_no_better;
     assert_true(m->model.accuracy < m->constant.accuracy);
@@ -388,9 +390,12 @@ static int says_no_better(unsigned n_apart)
 /* An AUC of 0.95 is beyond chance; one of 0.5, of 16 of 160, is within 2 x 0.076 of it. */
 TEST(who_tells_classes_apart_is_better)
 {
-    assert_int_equal(says_no_better(16), 0);
-    assert_int_equal(says_no_better(0), 1);
-    assert_int_equal(says_no_better(2), 1);
+    static const float unit[] = {1e-4f, 1.0f, 1e4f}; /* of the weights, which says nothing */
+    for (size_t i = 0; i < sizeof unit / sizeof unit[0]; i++) {
+        assert_int_equal(says_no_better(16, unit[i]), 0);
+        assert_int_equal(says_no_better(0, unit[i]), 1);
+        assert_int_equal(says_no_better(2, unit[i]), 1);
+    }
 }
 
 /* Always right about the frequent class alone: as often right as the guess, with worse odds. */
