@@ -87,6 +87,20 @@ static drove_over side_of(const drove_onnx_value *x, unsigned axis)
                         .width = x->rank > 2 && axis == width};
 }
 
+/* Has a constant the sides of x from `axis` on, and none but 1 before them? */
+static bool has_sides_from(const drove_onnx_value *x, int64_t axis, const drove_onnx_value *v)
+{
+    if (v->kind != DROVE_ONNX_CONSTANT || v->is_transposed || v->rank == 0) return false;
+    bool fits = true;
+    for (unsigned i = 1; i <= v->rank; i++) { /* from the end */
+        const int64_t at = (int64_t)x->rank - i;
+        const size_t wanted = at < axis || at < 1 ? 1 : x->side[at];
+        const bool is_any = x->rank == 0 && i == 1; /* a vector of unknown length */
+        fits = fits && (is_any || v->side[v->rank - i] == wanted);
+    }
+    return fits;
+}
+
 drove_status drove__onnx_read_layer_norm(drove_onnx_reader *r, const drove_onnx_node *n)
 {
     drove_node *node;
@@ -121,12 +135,19 @@ drove_status drove__onnx_read_layer_norm(drove_onnx_reader *r, const drove_onnx_
             over.width = over.width && !side.width;
         }
     }
-    if (count != wanted || count > DROVE_ONNX_MOST_CHANNELS)
+    for (size_t i = 1; i < n->n_inputs; i++) { /* scale; bias, which may be none */
+        const drove_onnx_value *v = &n->input[i];
+        if (!drove__onnx_is_given(n, i)) continue;
+        if (has_sides_from(x, axis, v) && drove__onnx_count(v->tensor) == wanted) continue;
         return drove__onnx_fail(r, n,
-                                "expected a scale of %zu numbers, as %s has from axis %lld on, "
-                                "found %s",
-                                wanted, drove__onnx_shape_text(x, text), (long long)axis,
-                                drove__onnx_shape_text(scale, found));
+                                "expected a constant %s with the sides that %s has from axis %lld "
+                                "on, found %s",
+                                i == 1 ? "scale" : "bias", drove__onnx_shape_text(x, text),
+                                (long long)axis, drove__onnx_shape_text(v, found));
+    }
+    if (wanted > DROVE_ONNX_MOST_CHANNELS)
+        return drove__onnx_fail(r, n, "expected a scale of at most %d numbers, found %zu",
+                                DROVE_ONNX_MOST_CHANNELS, wanted);
     const bool is_image = axis == 1 && x->rank > 2 && !x->is_last;
     const size_t n_channels = is_image ? x->side[1] : 1, n_places = count / n_channels;
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_layer_norm, scale->name, &node));

@@ -319,7 +319,8 @@ TEST(other_normalisations_are_refused)
     onnx_data(C, H, W, 0, "squared");
     onnx_tensor("scale", 1, H);
     onnx_node("LayerNormalization", "x,scale", "out");
-    onnx_refused("expected a scale of 5 numbers, as [N, 3, 4, 5] has from axis 3 on, found [4]");
+    onnx_refused("expected a constant scale with the sides that [N, 3, 4, 5] has from axis 3 on, "
+                 "found [4]");
     onnx_begin();
     onnx_data(C, H, W, 0, "squared");
     onnx_node("LayerNormalization", "x,x", "out");
@@ -330,6 +331,55 @@ TEST(other_normalisations_are_refused)
     onnx_node("LayerNormalization", "x,scale", "out");
     onnx_real("epsilon", -1);
     onnx_refused("epsilon: expected 1e-12 to 1, found -1");
+}
+
+/* As many numbers as are normalised over, but of another axis, or one for each channel. */
+TEST(numbers_of_other_axes_are_refused)
+{
+    enum { SAME = 4 };
+    const int c = SAME * SAME;
+    onnx_begin();
+    onnx_data(c, SAME, SAME, 0, "squared");
+    onnx_tensor("scale", 3, c, 1, 1);
+    onnx_node("LayerNormalization", "x,scale", "out");
+    onnx_int("axis", 2);
+    onnx_refused("expected a constant scale with the sides that [N, 16, 4, 4] has from axis 2 on, "
+                 "found [16, 1, 1]");
+    onnx_begin();
+    onnx_sides(3, 0, SAME, SAME);
+    onnx_data(SAME, SAME, 1, 0, "squared");
+    onnx_tensor("scale", 2, SAME, 1);
+    onnx_node("LayerNormalization", "x,scale", "out");
+    onnx_refused("constant scale with the sides that [N, 4, 4] has from axis 2 on, found [4, 1]");
+    onnx_begin();
+    onnx_data(C, SAME, SAME, 0, "squared");
+    onnx_tensor("scale", 1, SAME);
+    onnx_tensor("bias", 2, SAME, 1);
+    onnx_node("LayerNormalization", "x,scale,bias", "out");
+    onnx_refused("constant bias with the sides that [N, 3, 4, 4] has from axis 3 on, found [4, 1]");
+    for (unsigned i = 0; i < 2; i++) { /* of a chain: scale; bias */
+        onnx_begin();
+        onnx_sides(4, 0, C, SAME, SAME);
+        onnx_data(C, SAME, SAME, 0, "squared");
+        onnx_tensor("norm.weight", i == 0 ? 2 : 1, SAME, 1);
+        onnx_tensor("norm.bias", i == 1 ? 2 : 1, SAME, 1);
+        onnx_number("two", 2.0f);
+        onnx_number("epsilon", 0.01f);
+        write_chain(0);
+        onnx_refused(i == 0 ? "(ReduceMean): expected a constant scale with the sides that"
+                            : "(ReduceMean): expected a constant bias with the sides that");
+    }
+    float expected[EACH]; /* sides of 1 before them are right */
+    double u[EACH];
+    onnx_begin();
+    const float *scale = onnx_tensor("scale", 4, 1, 1, H, W);
+    onnx_node("LayerNormalization", "x,scale", "out");
+    onnx_int("axis", 2);
+    for (size_t i = 0; i < EACH; i++) {
+        if (i % (H * W) == 0) normalized(image() + i, H * W, 1, 1e-5, u);
+        expected[i] = (float)u[i % (H * W)] * scale[i % (H * W)];
+    }
+    onnx_computes(C, H, W, image(), EACH, expected);
 }
 
 /* ---- prelu ---- */
