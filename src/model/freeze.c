@@ -80,8 +80,12 @@ drove_status drove__freeze_choose(const drove_model *whole, const char *names, b
         if (!is_known) return fail_unknown(whole, word, n);
         word += n + (word[n] == ',');
     }
-    for (size_t l = 0; l < whole->n_layers; l++)
+    bool any = false;
+    for (size_t l = 0; l < whole->n_layers; l++) {
         if (has_parameters(&whole->layer[l]) && !is_frozen[l]) return DROVE_OK;
+        any = any || is_frozen[l];
+    }
+    if (!any) return DROVE_OK; /* without parameters */
     return drove__fail(DROVE_E_ARG,
                        "freeze: model %s: expected a layer that is trained, found all frozen",
                        whole->spec);

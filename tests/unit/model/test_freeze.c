@@ -99,6 +99,17 @@ TEST(names_of_no_layer_are_refused)
     drove__model_destroy(m);
 }
 
+TEST(networks_without_parameters_are_not_frozen_ones)
+{
+    const drove_model_io io = {.n_features = CLASSES, .n_classes = CLASSES};
+    bool is_frozen[MOST];
+    drove_model *m;
+    assert_ok(drove__model_create_text("layers:\n  - {name: a, type: softmax}\n", "n.yaml",
+                                       "squared", &io, &m));
+    assert_ok(drove__freeze_choose(m, "", is_frozen));
+    drove__model_destroy(m);
+}
+
 /* ---- cuts ---- */
 
 TEST(cuts_are_behind_all_that_is_constant)
