@@ -630,6 +630,8 @@ static void print_value(const char *kind, const char *given, char *into, size_t 
         snprintf(into, size, "%.40s", is_number ? given : kind);
     } else {
         snprintf(into, size, "%.80s", given != NULL ? given : kind);
+        if (strcmp(kind, "RULE") == 0 && given != NULL) /* PyTorch's Adam is our adam */
+            for (char *c = into; *c != '\0'; c++) *c = (char)tolower((unsigned char)*c);
     }
 }
 

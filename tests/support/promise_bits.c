@@ -154,7 +154,8 @@ static void expect_equal(rig *a, rig *b, const char *variant, const char *what)
     size_t n_bytes = x->n_vector * sizeof(float);
     if (memcmp(x->ops->peek(x).theta, y->ops->peek(y).theta, n_bytes) != 0)
         fail_msg("%s, %u workers: other bits %s", variant, x->n_workers, what);
-    for (unsigned i = 0; x->ops->replicas != NULL && i < x->n_workers; i++)
+    const drove_sync_replica_ops *own = x->ops->replicas;
+    for (unsigned i = 0; own != NULL && own->vector != NULL && i < x->n_workers; i++)
         if (memcmp(x->ops->replicas->vector(x, i), y->ops->replicas->vector(y, i),
                    x->optim->n * sizeof(float)) != 0)
             fail_msg("%s, %u workers: worker %u has other bits %s", variant, x->n_workers, i, what);

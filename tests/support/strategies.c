@@ -39,7 +39,7 @@ variant_facts facts_of(const drove_sync_ops *ops, const char *variant, unsigned 
     if ((ops->needs & DROVE_SYNC_ONE) != 0) n_workers = 1;
     rig_init(&r, (rig_options){.variant = variant, .ops = ops, .n_workers = n_workers});
     variant_facts f = {r.sync->promises, r.sync->needs, r.sync->batches_per_update,
-                       r.sync->ops->replicas == NULL};
+                       r.sync->ops->replicas == NULL || r.sync->ops->replicas->vector == NULL};
     rig_fini(&r);
     return f;
 }

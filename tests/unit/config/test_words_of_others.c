@@ -96,7 +96,8 @@ TEST(answers_have_the_value)
     expect("option", "validation-split", "200", "write --until validation=200");
     expect("option", "optimizer", "sgd", "write --rule sgd");
     expect("option", "optimizer", "SGDM", "write --rule momentum:0.9");
-    expect("option", "optimizer", "AdamW", "write --rule NAME; drove has adam");
+    expect("option", "optimizer", "AdamW", "write --rule adamw");
+    expect("option", "optimizer", "Lion", "write --rule NAME; drove has");
     expect("option", "qqqq", NULL, NULL);
     expect("option", "", NULL, NULL);
     expect("model", "resnet101", NULL, "drove has no network of that name");
