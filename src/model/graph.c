@@ -2,6 +2,7 @@
 #include "model/graph.h"
 
 #include "model/custom.h"
+#include "model/graph_keys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,24 +144,25 @@ static drove_node *find_top(const drove_graph *g, const char *blob)
 
 static drove_status renew_head(drove_graph *g, drove_node *node)
 {
+    const char *const file = g->file != NULL ? g->file : g->name;
     drove_node *end = node;
-    bool has_weights = false;
-    while (node != NULL && !has_weights) {
-        has_weights = node->ops == &drove__layer_dense || node->ops == &drove__layer_convolution;
-        if (has_weights) continue;
+    while (node != NULL && !drove__graph_has_parameters(node->ops)) { /* drove__head_layer's way */
         /* A vector of all numbers, however many there will be. */
         if (node->ops == &drove__layer_reshape && node->opt.sides.height == 1 &&
             node->opt.sides.width == 1)
             node->opt.n_out = 0;
-        const bool goes_on = node->n_bottoms == 1 && node->values.w == NULL &&
-                             node->ops != &drove__layer_batch_norm && node->ops->custom == NULL;
-        node = goes_on ? find_top(g, node->bottom[0]) : NULL;
+        node = node->n_bottoms == 1 ? find_top(g, node->bottom[0]) : NULL;
     }
     if (node == NULL)
         return drove__fail(DROVE_E_ARG,
                            "%s: head=new: expected a dense layer or a convolution as the last with "
                            "parameters, found none below \"%s\"",
-                           g->file != NULL ? g->file : g->name, end != NULL ? end->name : "data");
+                           file, end != NULL ? end->name : "data");
+    if (node->ops != &drove__layer_dense && node->ops != &drove__layer_convolution)
+        return drove__fail(DROVE_E_ARG,
+                           "%s: head=new: expected a dense layer or a convolution as the last with "
+                           "parameters, found \"%s\" (%s)",
+                           file, node->name, node->ops->name);
     free(node->values.w);
     free(node->values.b);
     node->values = (drove_node_values){0};

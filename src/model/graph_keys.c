@@ -29,7 +29,8 @@ enum {
     PRELU = 1 << 15,
     NORM = BATCH_NORM | LAYER_NORM,
     POOL = MAX_POOL | AVERAGE_POOL,
-    WEIGHTED = DENSE | CONVOLUTION
+    WEIGHTED = DENSE | CONVOLUTION,
+    PARAMETERS = WEIGHTED | NORM | PRELU | CUSTOM
 };
 
 #define AT(field) offsetof(drove_layer_options, field), 0
@@ -65,7 +66,7 @@ const drove_graph_key drove__graph_keys[] = {
     {"coefficients", DROVE_KEY_REALS, AT(coefficient), -1e6, 1e6, SUM},
     {"weight_init", DROVE_KEY_FILLER, AT(w_filler), 0, 0, WEIGHTED | PRELU},
     {"bias_init", DROVE_KEY_FILLER, AT(b_filler), 0, 0, WEIGHTED},
-    {"weight_lr", DROVE_KEY_RATE, AT(w_lr), 0, 1e6, WEIGHTED | NORM | PRELU | CUSTOM},
+    {"weight_lr", DROVE_KEY_RATE, AT(w_lr), 0, 1e6, PARAMETERS},
     {"bias_lr", DROVE_KEY_RATE, AT(b_lr), 0, 1e6, WEIGHTED | NORM},
     {"offsets", DROVE_KEY_LIST, AT(offset), -FLT_MAX, FLT_MAX, SCALE},
     {"factors", DROVE_KEY_LIST, AT(factor), -FLT_MAX, FLT_MAX, SCALE},
@@ -114,6 +115,11 @@ unsigned drove__graph_kind_bit(const drove_layer_ops *ops)
         if (keyed[i].ops == ops) return keyed[i].bit;
     }
     return 0;
+}
+
+bool drove__graph_has_parameters(const drove_layer_ops *ops)
+{
+    return (drove__graph_kind_bit(ops) & PARAMETERS) != 0;
 }
 
 drove_layer_options drove__graph_default_options(const drove_layer_ops *ops)

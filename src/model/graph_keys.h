@@ -34,6 +34,8 @@ typedef struct drove_graph_key {
 extern const drove_graph_key drove__graph_keys[]; /* ends with name NULL */
 
 unsigned drove__graph_kind_bit(const drove_layer_ops *ops);
+/* Of a kind that has parameters. */
+bool drove__graph_has_parameters(const drove_layer_ops *ops);
 /* Options of a layer of this kind that its description does not set. */
 drove_layer_options drove__graph_default_options(const drove_layer_ops *ops);
 

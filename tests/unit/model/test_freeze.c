@@ -456,14 +456,29 @@ TEST(a_new_head_has_the_outputs_of_the_data)
     assert_int_equal(m->layer[0].out.c, CLASSES);
     assert_int_equal(m->layer[2].n_out, CLASSES);
     drove__model_destroy(m);
+    static const char *const kinds[] = {"batch_norm", "layer_norm", "prelu"};
+    for (size_t i = 0; i < DROVE_COUNT(kinds); i++) { /* whose sizes are the old outputs' */
+        char yaml[200], text[200];
+        snprintf(yaml, sizeof yaml,
+                 "layers:\n  - {name: a, type: dense, units: 4}\n  - {name: n, type: %s}\n"
+                 "  - {name: s, type: softmax}\n",
+                 kinds[i]);
+        snprintf(text, sizeof text,
+                 "n.yaml: head=new: expected a dense layer or a convolution as the last with "
+                 "parameters, found \"n\" (%s)",
+                 kinds[i]);
+        assert_int_equal(renew(yaml, &m), DROVE_E_ARG);
+        assert_string_equal(drove_error_text(), text);
+    }
     assert_int_equal(renew("layers:\n"
-                           "  - {name: a, type: dense, units: 4}\n"
-                           "  - {name: n, type: batch_norm}\n",
+                           "  - {name: a, type: dense, units: 3}\n"
+                           "  - {name: b, type: dense, inputs: data, units: 3}\n"
+                           "  - {name: both, type: sum, inputs: [a, b]}\n",
                            &m),
                      DROVE_E_ARG);
     assert_string_equal(drove_error_text(),
                         "n.yaml: head=new: expected a dense layer or a convolution as the last "
-                        "with parameters, found none below \"n\"");
+                        "with parameters, found none below \"both\"");
 }
 
 TEST(a_new_head_is_drawn_and_the_rest_is_the_files)
