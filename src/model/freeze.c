@@ -33,11 +33,16 @@ bool drove__is_of_head(const drove_model *m, size_t l)
     return false;
 }
 
+static bool is_body(const char *word, size_t n)
+{
+    return n == 4 && strncmp(word, "body", n) == 0;
+}
+
 /* Does the word, n bytes of text, mean layer l? */
 static bool means(const drove_model *m, const char *word, size_t n, size_t l)
 {
     const char *name = m->layer[l].name;
-    if (n == 4 && strncmp(word, "body", n) == 0) return !drove__is_of_head(m, l);
+    if (is_body(word, n)) return !drove__is_of_head(m, l);
     if (n > 0 && word[n - 1] == '*') return strncmp(name, word, n - 1) == 0;
     return strlen(name) == n && strncmp(name, word, n) == 0;
 }
@@ -65,6 +70,20 @@ static drove_status fail_unknown(const drove_model *m, const char *word, size_t 
     return status;
 }
 
+/* Has each head a last layer, all others being the body? */
+static drove_status check_body(const drove_model *m)
+{
+    for (unsigned h = 0; h < m->n_heads; h++) {
+        if (drove__head_layer(m, h) < m->n_layers) continue;
+        const drove_layer *l = &m->layer[m->head[h].layer];
+        return drove__fail(DROVE_E_ARG,
+                           "freeze=body: model %s: expected a single last layer with parameters "
+                           "below \"%s\" (%s), found none: name the layers",
+                           m->spec, l->name, l->ops->name);
+    }
+    return DROVE_OK;
+}
+
 drove_status drove__freeze_choose(const drove_model *whole, const char *names, bool *is_frozen)
 {
     for (size_t l = 0; l < whole->n_layers; l++)
@@ -73,6 +92,7 @@ drove_status drove__freeze_choose(const drove_model *whole, const char *names, b
     for (const char *word = names; *word != '\0';) {
         const size_t n = strcspn(word, ",");
         bool is_known = false;
+        if (is_body(word, n)) DROVE_TRY(check_body(whole));
         for (size_t l = 0; l < whole->n_layers; l++) {
             if (!has_parameters(&whole->layer[l]) || !means(whole, word, n, l)) continue;
             is_frozen[l] = is_known = true;

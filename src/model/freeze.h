@@ -27,7 +27,8 @@ bool drove__is_of_head(const drove_model *model, size_t l);
 /* is_frozen[n_layers]: the layers whose step size the model's file sets to 0, and those that
  * `names` has: names of layers with commas in between, NAME* for all whose name begins with NAME,
  * and `body` for all but the last of each head; "": none.
- * Errors: DROVE_E_ARG (a name that no layer with parameters has, with the nearest; all layers). */
+ * Errors: DROVE_E_ARG (a name that no layer with parameters has, with the nearest; all layers;
+ * `body` where a head has no single last layer). */
 drove_status drove__freeze_choose(const drove_model *whole, const char *names, bool *is_frozen);
 
 typedef struct drove_model_cut {

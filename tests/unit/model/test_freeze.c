@@ -99,6 +99,21 @@ TEST(names_of_no_layer_are_refused)
     drove__model_destroy(m);
 }
 
+TEST(a_body_has_one_last_layer_behind_it)
+{
+    bool is_frozen[MOST];
+    drove_model *m = make("layers:\n  - {name: a, type: dense, units: 3}\n"
+                          "  - {name: b, type: dense, inputs: data, units: 3}\n"
+                          "  - {name: both, type: sum, inputs: [a, b]}\n");
+    assert_int_equal(drove__freeze_choose(m, "body", is_frozen), DROVE_E_ARG);
+    assert_string_equal(drove_error_text(),
+                        "freeze=body: model n.yaml: expected a single last layer with parameters "
+                        "below \"both\" (sum), found none: name the layers");
+    assert_ok(drove__freeze_choose(m, "a", is_frozen));
+    assert_true(is_frozen[0] && !is_frozen[1]);
+    drove__model_destroy(m);
+}
+
 TEST(networks_without_parameters_are_not_frozen_ones)
 {
     const drove_model_io io = {.n_features = CLASSES, .n_classes = CLASSES};
