@@ -413,7 +413,8 @@ drove_status drove__problem_model(const drove_config *config, drove_problem *pro
 {
     if (problem->given_tuned != NULL) return drove__tuned_again(problem->given_tuned, problem);
     DROVE_TRY(make_model(config, problem, workers, cb));
-    if (config->problem.tuning->makes_heads) say_heads(problem->model, cb);
+    if (config->problem.tuning->makes_heads && config->files.resume == NULL)
+        say_heads(problem->model, cb);
     DROVE_TRY(drove__tuned_choose(config, problem));
     if (problem->tuned != NULL) {
         DROVE_TRY(drove__problem_describe(problem, problem->tuned->data));

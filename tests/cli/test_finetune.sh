@@ -66,3 +66,7 @@ END
 run_for 0 train --data "$few" --test none --model zero.yaml --lr 0.01 --until epochs=1
 grep -q '^drove: freeze: 60 of 1792 parameters are trained; the outputs of "a" are kept, 4 numbers' err.txt ||
     fail "$(cat err.txt)"
+
+# --resume makes no head: it goes on with the one that was made.
+run_for 0 train --resume tuned --until epochs=16 --metrics none
+if grep -q 'made anew' err.txt; then fail "no layer is made anew: $(cat err.txt)"; fi
