@@ -204,6 +204,7 @@ drove_status drove__problem_open(const drove_config *config, drove_problem *prob
     drove__modelfile_fini(&file);
     drove__topo_spread_memory(workers->topo, NULL, 0);
     DROVE_TRY(status);
+    problem->n_read = problem->train->storage->n_rows;
     /* --class-weight.  Test data keep the weights of their rows alone: drove eval gives them the
      * same loss. */
     const char *text = config->problem.class_weight;

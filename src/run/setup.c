@@ -62,7 +62,7 @@ static void say_notes(const drove_config *config, const drove_problem *problem,
     const drove_schema *schema = s->schema;
     if (schema != NULL) {
         /* The schema of a model that training goes on from counts no rows. */
-        const uint64_t n_rows = schema->n_rows > 0 ? schema->n_rows : s->n_rows;
+        const uint64_t n_rows = schema->n_rows > 0 ? schema->n_rows : problem->n_read;
         drove__run_say(cb,
                        "table: %zu column%s, %llu row%s, %zu feature%s (drove data info shows all)",
                        schema->n_columns, schema->n_columns == 1 ? "" : "s",

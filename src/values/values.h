@@ -110,6 +110,7 @@ typedef struct drove_problem {
     uint64_t          window_bytes;      /* ?window= of it; 0: by --memory */
     drove_data       *kept;              /* of it, neither trained on nor used yet; NULL: none */
     size_t            n_train_whole;     /* rows of train, of all ranks together */
+    size_t            n_read;            /* rows that train was read with, those held out too */
     double           *target_mean;       /* of train (measure.h); NULL: with --shard own */
     double *target_shift, *target_scale; /* [n_values] while they train; NULL: targets.h */
     double  loss_scale;                  /* from the loss that trains to the reported one */

@@ -70,3 +70,10 @@ grep -q '^drove: freeze: 60 of 1792 parameters are trained; the outputs of "a" a
 # --resume makes no head: it goes on with the one that was made.
 run_for 0 train --resume tuned --until epochs=16 --metrics none
 if grep -q 'made anew' err.txt; then fail "no layer is made anew: $(cat err.txt)"; fi
+
+# A table whose outputs are kept has the rows that were read.
+awk 'BEGIN { srand(1); print "a,b,y"; for (i = 0; i < 50; i++) printf "%.4f,%.4f,%s\n", rand(), rand(), i % 3 ? "p" : "q" }' >t.csv
+run_for 0 train --data t.csv --label y --test split --model mlp:4 --lr 0.1 --until epochs=1 --quiet --metrics none --out table
+run_for 0 train --data t.csv --label y --test split --model 'table?freeze=body' --lr 0.1 --until epochs=1 --metrics none
+grep -q '; the outputs of "layer0" are kept, 4 numbers an example' err.txt || fail "not kept: $(cat err.txt)"
+grep -q '^drove: table: 3 columns, 50 rows, 2 features ' err.txt || fail "expected 50 rows: $(cat err.txt)"
