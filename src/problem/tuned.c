@@ -72,6 +72,7 @@ static const char *why_not(const drove_config *config, const drove_problem *prob
     double n_rows = 0.0;
     for (size_t i = 0; i < DROVE_COUNT(all); i++) n_rows += all[i] ? (double)all[i]->n_rows : 0.0;
     if (problem->stream != NULL) return "as the data stay on disk";
+    if (drove__storage_is_sparse(problem->train->storage)) return "as the data are sparse";
     if (drove__augment_is_on(&problem->train->augment))
         return "as images are augmented anew each time";
     if (n_rows * (double)n_floats * sizeof(float) > PART_OF_MEMORY * drove__run_memory(config))

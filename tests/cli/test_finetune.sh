@@ -77,3 +77,18 @@ run_for 0 train --data t.csv --label y --test split --model mlp:4 --lr 0.1 --unt
 run_for 0 train --data t.csv --label y --test split --model 'table?freeze=body' --lr 0.1 --until epochs=1 --metrics none
 grep -q '; the outputs of "layer0" are kept, 4 numbers an example' err.txt || fail "not kept: $(cat err.txt)"
 grep -q '^drove: table: 3 columns, 50 rows, 2 features ' err.txt || fail "expected 50 rows: $(cat err.txt)"
+
+# Sparse data: frozen layers are computed with each batch, and give what those of the same data as they are give.
+sparse='synth:logistic?n=500&d=40&density=0.1'
+run_for 0 data convert "$sparse" npy:x.npy,y.npy
+run_for 0 train --data "$sparse" --test none --model mlp:8 --lr 0.1 --until epochs=1 --threads 1 --quiet --metrics none --out wide
+for each in "sparse $sparse" 'dense npy:x.npy,y.npy?scale=none'; do
+    set -- $each
+    run_for 0 train --data "$2" --test none --model 'wide?freeze=body' --rule sgd --lr 0.1 --until epochs=3 --threads 1 --metrics none --out "$1"
+    cp err.txt "$1.txt"
+done
+grep -q 'frozen layers are computed with every batch, as the data are sparse$' sparse.txt || fail "$(cat sparse.txt)"
+grep -q 'the outputs of "layer0" are kept' dense.txt || fail "$(cat dense.txt)"
+loss() { grep -m1 '"loss":' "$1/summary.json" | tr -dc '0-9.e+-'; }
+awk -v a="$(loss sparse)" -v b="$(loss dense)" 'BEGIN { d = a - b; exit !(a > 0 && d < 1e-5 && d > -1e-5) }' ||
+    fail "sparse $(loss sparse), dense $(loss dense)"
