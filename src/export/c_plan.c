@@ -41,7 +41,7 @@ static void fold(drove_c_plan *p)
     const drove_layer *layer = p->file->model->layer;
     for (size_t i = 0; i < p->n_layers; i++) {
         const uint32_t blob = layer[i].bottom[0];
-        if (layer[i].ops != &drove__layer_batch_norm || blob == 0) continue;
+        if (layer[i].ops != &drove__layer_batch_norm || blob == 0 || !is_needed(p, i)) continue;
         const drove_layer *below = &layer[blob - 1];
         size_t n_readers = 0;
         for (size_t j = 0; j < p->n_layers; j++)

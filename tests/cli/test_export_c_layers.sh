@@ -187,8 +187,22 @@ layers:
   - {name: prelu6, type: prelu}
   - {name: out, type: dense}
 END
+# A normalisation that only the auxiliary head has is not in the weights below it.
+cat >auxiliary.yaml <<'END'
+layers:
+  - {name: conv1, type: convolution, channels: 6, kernel: 3}
+  - {name: side.norm, type: batch_norm, inputs: conv1, activation: relu}
+  - {name: side, type: dense}
+  - {name: sigmoid, type: activation, inputs: conv1, activation: sigmoid}
+  - {name: pool, type: max_pool, kernel: 2, stride: 2}
+  - {name: out, type: dense}
+heads:
+  - {input: side, weight: 0.3}
+  - {input: out}
+END
 # shellcheck disable=SC2086
 {
+    images auxiliary "$colour&size=12" --model auxiliary.yaml $few
     images norms "$colour&size=17&scale=standard" --model norms.yaml $few
     images inception "$colour&size=33" --model inception.yaml $few
     images residual "$colour&size=19x22" --model residual.yaml $few
