@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { CHANNELS_MAX = 1024 }; /* with more, a channel's number is written for each input */
+
 /* Shifts or factors: one for all numbers, one a channel, or one each. */
 typedef struct numbers {
     const char *name;
@@ -25,7 +27,7 @@ static numbers numbers_of(const drove_modelfile *f, const char *name, const floa
     const drove_augment *a = &f->augment;
     const size_t n = f->n_inputs, channels = f->schema == NULL && a->channels > 0 ? a->channels : 1;
     const size_t places = n / channels;
-    bool is_one = true, is_channel = channels > 1;
+    bool is_one = true, is_channel = channels > 1 && channels <= CHANNELS_MAX;
     for (size_t i = 0; value != NULL && i < n; i++) {
         is_one = is_one && value[i] == value[0];
         is_channel = is_channel && value[i] == value[i / places * places];
@@ -42,14 +44,14 @@ static numbers without(numbers v, float nothing)
 
 static drove_status write_numbers(FILE *to, const drove_modelfile *f, const numbers *v)
 {
-    float channel[1024];
+    float channel[CHANNELS_MAX];
     for (size_t i = 0; v->value != NULL && i < f->n_inputs; i++) {
         if (!isfinite(v->value[i]))
             return drove__fail(DROVE_E_NONFINITE,
                                "expected a finite scaling, found one that is not, of input %zu", i);
     }
     if (v->value == NULL || v->n == 1) return DROVE_OK;
-    if (v->n == f->n_inputs || v->n > DROVE_COUNT(channel)) {
+    if (v->n == f->n_inputs) {
         drove__c_floats(to, v->name, v->value, f->n_inputs);
         return DROVE_OK;
     }

@@ -161,4 +161,5 @@ def main():
     write_npy("y.npy", "<i4", "i", (N_IMAGES,), [i % N_CLASSES for i in range(N_IMAGES)])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -216,6 +216,18 @@ END
     images mlp "$grey" --model mlp:9,8 --activation gelu $few
 }
 
+# ---- more channels than the source has one scaling each for ----
+
+PYTHONPATH=$DROVE_SOURCE_DIR/tests/cli PYTHONDONTWRITEBYTECODE=1 python3 - <<'END'
+import random
+from random_graphs import write_npy
+n, channels, draw = 24, 1100, random.Random(3)
+write_npy("examples.npy", "<f4", "f", (n, channels, 2, 2), [draw.gauss(k % 7, 1) for _ in range(n) for k in range(channels) for _ in range(4)])
+write_npy("y.npy", "<i4", "i", (n,), [i % 5 for i in range(n)])
+END
+# shellcheck disable=SC2086
+same channels 'npy:examples.npy,y.npy?scale=mean-channel' --model mlp:8 $few
+
 # ---- every activation; random networks, other ones each day ----
 
 for seed in activations 1 2 3 4 5 6 7 8 $((DROVE_TEST_DAY * 10)) $((DROVE_TEST_DAY * 10 + 1)); do
