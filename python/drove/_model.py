@@ -18,6 +18,7 @@ class Model:
     """
 
     def __init__(self, name):
+        self._path = os.path.abspath(name)  # no file is there if the model is in memory
         out = ffi.new("drove_predictor **")
         check(lib.drove_predictor_open(encoded(name), ffi.NULL, out))
         self._predictor = ffi.gc(out[0], lib.drove_predictor_destroy)
@@ -57,8 +58,8 @@ class Model:
         """Writes the model for other programs, as `drove export` does, with its scaling and class names.
 
         form: "onnx", "c" (C99 source) or "pytorch" (parameters as safetensors, for load_state_dict); None: by a path that
-        ends in .onnx or .c.  The file appears whole or not at all.  NotImplementedError: the form cannot express a part of
-        the model, which the text names.
+        ends in .onnx or .c.  The file appears whole or not at all.  FileExistsError: the model was read from it.
+        NotImplementedError: the form cannot express a part of the model, which the text names.
         """
         path = os.fspath(path)
         writers = {"onnx": lib.drove_export_onnx, "c": lib.drove_export_c, "pytorch": lib.drove_export_pytorch}
@@ -68,6 +69,9 @@ class Model:
         if form not in writers:
             raise ValueError(f"expected form='onnx', 'c' or 'pytorch', or a path that ends in .onnx or .c, "
                              f"found form={form!r} and {path!r}")
+        for read in (self._path, *(os.path.join(self._path, file) for file in ("model.safetensors", "best.safetensors"))):
+            if os.path.exists(path) and os.path.exists(read) and os.path.samefile(path, read):
+                raise FileExistsError(f"expected a file that the model was not read from, found {path}")
         model, out = ffi.new("char[]", encoded(self.name)), ffi.new("char[]", encoded(path))
         check(writers[form](ffi.new("drove_export_options *", {"model": model, "out": out})))
 

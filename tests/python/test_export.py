@@ -8,7 +8,7 @@ import unittest
 
 import numpy as np
 
-from drove import DroveClassifier, train
+from drove import DroveClassifier, load_model, train
 from scratch import setUpModule, tearDownModule  # noqa: F401
 
 NETWORK = """layers:
@@ -77,6 +77,20 @@ class Exports(unittest.TestCase):
         train(pictures(3), model="mlp:5", until="epochs=1", lr=0.01, out="none", test="none").model.export("mlp.safetensors", "pytorch")
         with open("mlp.safetensors", "rb") as file:
             self.assertIn(b"layer0.weight", file.read())
+
+    def test_the_file_of_the_model_stays(self):
+        images, y = pictures(1)
+        model = train((images, y), model="mlp:5", until="epochs=1", lr=0.01, out="run", test="none").model
+        model.save("alone.safetensors")
+        os.symlink("alone.safetensors", "link.safetensors")
+        for name, paths in (("run", ["run/model.safetensors"]), ("run/model.safetensors", ["run/../run/model.safetensors"]),
+                            ("alone.safetensors", ["alone.safetensors", os.path.abspath("alone.safetensors"), "link.safetensors"])):
+            loaded = load_model(name)
+            for path in paths:
+                with self.subTest(name=name, path=path), self.assertRaisesRegex(FileExistsError, "was not read from"):
+                    loaded.export(path, "pytorch")
+            np.testing.assert_array_equal(load_model(name).outputs(images), model.outputs(images))
+        load_model("alone.safetensors").export("other.safetensors", "pytorch")
 
     def test_an_estimator_has_its_model(self):
         images, y = pictures(1)
