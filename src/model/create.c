@@ -268,22 +268,25 @@ drove_status drove__model_create_text(const char *yaml, const char *spec, const 
     return status;
 }
 
-static bool has_matrix(const drove_layer *l)
+bool drove__layer_has_matrix(const drove_layer *l)
 {
     return l->ops == &drove__layer_dense || l->ops == &drove__layer_convolution;
 }
 
 size_t drove__model_matrices(const drove_model *model, drove_weight_matrix *out)
 {
-    size_t n = 0, first = 0, last = model->n_layers;
-    while (first < last && !has_matrix(&model->layer[first])) first++;
-    while (last > first && !has_matrix(&model->layer[last - 1])) last--;
-    for (size_t i = first + 1; i + 1 < last; i++) {
+    size_t n = 0, begin = 0, last = model->n_layers;
+    while (last > 0 && !drove__layer_has_matrix(&model->layer[last - 1])) last--;
+    if (!model->layer[0].training.is_above_matrix) {
+        while (begin < last && !drove__layer_has_matrix(&model->layer[begin])) begin++;
+        begin++;
+    }
+    for (size_t i = begin; i + 1 < last; i++) {
         const drove_layer *l = &model->layer[i];
         bool is_output = false; /* of another head */
         for (unsigned h = 0; h < model->n_heads; h++)
             is_output = is_output || model->head[h].layer == i;
-        if (!has_matrix(l) || is_output || l->training.is_frozen) continue;
+        if (!drove__layer_has_matrix(l) || is_output || l->training.is_frozen) continue;
         const size_t n_groups = l->w_rank == 5 ? l->w_shape[0] : 1;
         const size_t n_out = l->w_shape[l->w_rank - 1];
         out[n++] = (drove_weight_matrix){.offset = l->w_offset,

@@ -253,8 +253,13 @@ drove_status drove__part_above(const drove_model *whole, const float *theta, con
     drove_status status = copy_text(whole->graph_text, &m->graph_text);
     if (status != DROVE_OK) goto fail;
     if ((status = copy_layers(whole, first, whole->n_layers, is_frozen, m)) != DROVE_OK) goto fail;
-    for (size_t l = 0; l < m->n_layers; l++) { /* of one that reads a flattened image */
+    bool has_matrix = false;
+    for (size_t l = 0; l < first; l++)
+        has_matrix = has_matrix || drove__layer_has_matrix(&whole->layer[l]);
+    for (size_t l = 0; l < m->n_layers; l++) {
         drove_layer *layer = &m->layer[l];
+        layer->training.is_above_matrix = has_matrix;
+        /* of one that reads a flattened image */
         if (first > 0 && cut->is_flat && layer->bottom[0] == 0 && reads_flat(layer))
             layer->in = m->input;
     }

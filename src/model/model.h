@@ -112,9 +112,10 @@ typedef struct drove_layer_options {
 
 /* What training does with a layer. */
 typedef struct drove_layer_training {
-    bool is_only;     /* no path leads to the main head: evaluation leaves it out */
-    bool is_frozen;   /* its parameters are views into model->frozen, which nothing changes */
-    bool is_constant; /* with frozen layers: no parameter of theta changes its output */
+    bool is_only;         /* no path leads to the main head: evaluation leaves it out */
+    bool is_frozen;       /* its parameters are views into model->frozen, which nothing changes */
+    bool is_constant;     /* with frozen layers: no parameter of theta changes its output */
+    bool is_above_matrix; /* of a part (freeze.h): a layer that is cut off has a weight matrix */
 } drove_layer_training;
 
 typedef struct drove_layer {
@@ -247,9 +248,11 @@ static inline drove_shape drove__blob_shape(const drove_model *model, uint32_t b
  * the layer has no parameters); the last layer's part ends at the statistics. */
 void drove__model_layer_part(const drove_model *model, size_t layer, size_t *offset, size_t *n);
 
-/* Weights of hidden layers that are matrices, for rules by matrix: those of dense layers and
- * convolutions but for the first of them and the outputs.  Writes out[at most n_layers], ascending;
- * returns how many. */
+/* Whether its weights are a matrix: of dense layers and convolutions. */
+bool drove__layer_has_matrix(const drove_layer *layer);
+/* Weights of hidden layers that are matrices, for rules by matrix: all but the first of the whole
+ * network, frozen or not, and the outputs; of these the trained ones.  Writes
+ * out[at most n_layers], ascending; returns how many. */
 size_t drove__model_matrices(const drove_model *model, drove_weight_matrix *out);
 /* Gives every layer its views into theta or, if it is frozen, into `frozen`; sets is_constant and
  * the sizes of both vectors.  Errors: DROVE_E_ARG (too large). */

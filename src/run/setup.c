@@ -480,10 +480,11 @@ static drove_status make_objects(const drove_config *config, const drove_problem
     free(matrix);
     DROVE_TRY(status);
     if (workers->optim->rule.ops->by_matrix && workers->optim->n_matrices == 0)
-        return drove__fail(DROVE_E_ARG,
-                           "--rule %s: expected a model with a dense layer or convolution between "
-                           "its first and its last, found %s",
-                           workers->optim->rule.ops->name, m->spec);
+        return drove__fail(
+            DROVE_E_ARG,
+            "--rule %s: expected a model with a trained dense layer or convolution between "
+            "its first and its last, found %s",
+            workers->optim->rule.ops->name, m->spec);
     loop->optim = workers->optim;
     DROVE_TRY(setup_transport(config, problem, workers));
     return setup_strategy(config, problem, workers);

@@ -182,7 +182,8 @@ TEST(what_cannot_be_combined_is_refused)
     opt = image_run();
     set(&opt, "model", "mlp:16");
     set(&opt, "rule", "muon");
-    expect_refusal(&opt, "expected a model with a dense layer or convolution between its first");
+    expect_refusal(&opt,
+                   "expected a model with a trained dense layer or convolution between its first");
     set(&opt, "rule-state", "shared");
     expect_refusal(&opt, "--rule-state shared: expected worker or auto, as --rule muon");
     set(&opt, "rule-state", "auto");

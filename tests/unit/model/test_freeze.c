@@ -419,6 +419,44 @@ TEST(a_part_on_what_is_kept_is_the_whole)
               "c1");
 }
 
+/* Which layers are hidden ones is the whole network's, whatever is frozen or cut off. */
+TEST(matrices_of_a_part_are_those_of_the_whole)
+{
+    static const char normalised[] = "layers:\n"
+                                     "  - {name: n, type: batch_norm}\n"
+                                     "  - {name: a, type: dense, units: 4}\n"
+                                     "  - {name: b, type: dense, units: 4}\n"
+                                     "  - {name: last, type: dense}\n";
+    static const struct {
+        const char *yaml, *names;
+        size_t n_below, n_matrices;
+    } cases[] = {{normalised, "", 0, 1},     {normalised, "n", 1, 1},
+                 {normalised, "n,a", 2, 1},  {normalised, "a", 0, 1},
+                 {normalised, "body", 3, 0}, {residual, "c1,b1", 2, 2},
+                 {residual, "c2,b2", 0, 1},  {residual, "c1,b1,c2,b2", 6, 1}};
+    static const drove_model_cut none = {0};
+    for (size_t i = 0; i < DROVE_COUNT(cases); i++) {
+        bool is_frozen[MOST];
+        drove_weight_matrix matrix[MOST];
+        drove_model *whole = make(cases[i].yaml);
+        float *theta = parameters(whole);
+        assert_ok(drove__freeze_choose(whole, cases[i].names, is_frozen));
+        const drove_model_cut cut = drove__freeze_cut(whole, is_frozen);
+        assert_int_equal(cut.n_below, cases[i].n_below);
+        for (int is_cut = 0; is_cut < 2; is_cut++) {
+            drove_model *part;
+            assert_ok(drove__part_above(whole, theta, is_frozen, is_cut ? &cut : &none, &part));
+            const size_t n = drove__model_matrices(part, matrix);
+            if (n != cases[i].n_matrices)
+                fail_msg("%s, cut %d: %zu matrices, expected %zu", cases[i].names, is_cut, n,
+                         cases[i].n_matrices);
+            drove__model_destroy(part);
+        }
+        drove__free(theta);
+        drove__model_destroy(whole);
+    }
+}
+
 /* ---- new heads ---- */
 
 TEST(heads_are_the_last_layers_with_parameters)
