@@ -10,8 +10,10 @@ that the run itself reports (examples/s of training time; GNPS; seconds per step
 do not count.  Runs of a pair follow each other at once, so a busy machine slows both.
 
 The interval goes from one of the ordered ratios to another, as many places from either end as the binomial distribution
-allows: it supposes nothing about how they are distributed but that pairs are independent.  It needs 6 pairs.  At the end
-stand the cases whose interval lies wholly below 0.98: they are slower.
+allows: it supposes nothing about how they are distributed but that pairs are independent.  It needs 6 pairs; with fewer there is no verdict.  At the end
+stand the cases whose interval lies wholly below 0.98, which are slower, and those that were not compared.
+OLD and NEW may be the same program: how far its ratios are from 1 is noise.
+Exit status: 0, 1 if a run failed, 2 for a wrong argument.
 """
 import argparse
 import json
@@ -101,11 +103,10 @@ def compare(old, new, start, arguments, figure, n_pairs):
     ratios, olds, news = [], [], []
     run(new, start, arguments)  # caches of convolutions and data
     for i in range(n_pairs):
-        order = (old, new) if i % 2 == 0 else (new, old)
-        got = {program: figure(run(program, start, arguments)) for program in order}
-        olds.append(got[old])
-        news.append(got[new])
-        ratios.append(got[new] / got[old])
+        turns = ((old, olds), (new, news))
+        for program, figures in turns if i % 2 == 0 else turns[::-1]:
+            figures.append(figure(run(program, start, arguments)))
+        ratios.append(news[-1] / olds[-1])
     return ratios, olds, news
 
 
@@ -130,32 +131,46 @@ def main():
     parser.add_argument("--only", metavar="REGEX", default="")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
+    if options.pairs < 1:
+        parser.error(f"argument --pairs: expected 1 or more, found {options.pairs}")
+    chosen = [case for case in cases() if re.search(options.only, case[0])]
+    if not chosen:
+        parser.error(f"argument --only: expected a part of a case's name, found {options.only}")
     line = "| {} | {} | {} | {} | {} | {} | {} |" if options.markdown else "{:42} {:>8} {:>16} {:>16} {:>10} {:>12} {:>12}"
     print(line.format("case", "new/old", "95 % interval", "quartiles", "best/best", "best old", "best new"))
     if options.markdown:
         print("|---|---|---|---|---|---|---|")
-    slower = []
-    for name, library, arguments, figure in cases():
-        if not re.search(options.only, name):
-            continue
+    slower, failed, missing = [], [], []
+    for name, library, arguments, figure in chosen:
         start = launcher(library) if library else None
         if library and start is None:
             print(line.format(name, "-", "not installed", "-", "-", "-", "-"))
+            missing.append(name)
             continue
         try:
             ratios, olds, news = compare(options.old, options.new, start, arguments, figure, options.pairs)
         except RuntimeError as error:
             print(f"{name}: {error}", file=sys.stderr)
+            failed.append(name)
             continue
-        low, _, high = statistics.quantiles(ratios, n=4)
+        quartiles = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else None
+        between = f"{quartiles[0]:.3f} to {quartiles[2]:.3f}" if quartiles else "-"
         interval = interval_of_median(ratios)
         ends = f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "-"
         if interval and interval[1] < SLOWER:
             slower.append(f"{name}: {ends}")
-        print(line.format(name, f"{statistics.median(ratios):.3f}", ends, f"{low:.3f} to {high:.3f}",
+        print(line.format(name, f"{statistics.median(ratios):.3f}", ends, between,
                           f"{max(news) / max(olds):.3f}", f"{max(olds):,.0f}", f"{max(news):,.0f}"), flush=True)
-    print(f"\nslower, interval below {SLOWER}: " + ("; ".join(slower) if slower else "none"))
+    n_compared = len(chosen) - len(failed) - len(missing)
+    if n_compared > 0 and interval_of_median([1.0] * options.pairs):
+        print(f"\nslower, interval below {SLOWER}: " + ("; ".join(slower) if slower else f"none of {n_compared}"))
+    else:
+        print("\nno verdict: " + ("no case was compared" if n_compared == 0 else "an interval needs 6 pairs"))
+    if failed or missing:
+        print("not compared: " + "; ".join([f"{name} (failed)" for name in failed] +
+                                           [f"{name} (not installed)" for name in missing]))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
