@@ -531,6 +531,7 @@ static const row keys[] = {
     {"gray grey grayscale greyscale", "write channels=1", NULL},
     {"rgb color colour", "write channels=3", NULL},
     {"normalize normalise standardize standardise scaler", "write scale=standard (or unit)", NULL},
+    {"robustscaler quantile quantiles", "write scale=robust", NULL},
     {"testsize test valsplit", "write split=0.2", NULL},
     {"lr learningrate momentum",
      "a rule's numbers stand behind its name: momentum:0.9; --lr is an option of its own", NULL},

@@ -3,6 +3,7 @@
 #include "data/scale.h"
 
 #include "base/mem.h"
+#include "data/robust.h"
 #include "table/schema.h"
 
 #include <math.h>
@@ -10,13 +11,10 @@
 #include <string.h>
 
 const char *const drove__scaling_names[DROVE_N_SCALINGS + 1] = {
-    [DROVE_SCALE_NONE] = "none",
-    [DROVE_SCALE_UNIT] = "unit",
-    [DROVE_SCALE_STANDARD] = "standard",
-    [DROVE_SCALE_MEAN] = "mean",
-    [DROVE_SCALE_MEAN_CHANNEL] = "mean-channel",
-    [DROVE_SCALE_UNIT_MEAN] = "unit-mean",
-    [DROVE_SCALE_UNIT_MEAN_CHANNEL] = "unit-mean-channel",
+    [DROVE_SCALE_NONE] = "none",           [DROVE_SCALE_UNIT] = "unit",
+    [DROVE_SCALE_STANDARD] = "standard",   [DROVE_SCALE_ROBUST] = "robust",
+    [DROVE_SCALE_MEAN] = "mean",           [DROVE_SCALE_MEAN_CHANNEL] = "mean-channel",
+    [DROVE_SCALE_UNIT_MEAN] = "unit-mean", [DROVE_SCALE_UNIT_MEAN_CHANNEL] = "unit-mean-channel",
     [DROVE_SCALE_AUTO] = "auto",
 };
 
@@ -233,14 +231,15 @@ drove_status drove__scale_fit(drove_data *data)
     const drove_storage *s = data->storage;
     if (data->scaling == DROVE_SCALE_AUTO) data->scaling = choose(data);
     if (data->scaling == DROVE_SCALE_NONE) return DROVE_OK;
-    if (data->scaling == DROVE_SCALE_UNIT && s->x_kind == DROVE_X_CSR && s->value == NULL)
-        return DROVE_OK;
+    const bool is_of_sizes =
+        data->scaling == DROVE_SCALE_UNIT || data->scaling == DROVE_SCALE_ROBUST;
+    if (is_of_sizes && s->x_kind == DROVE_X_CSR && s->value == NULL) return DROVE_OK;
     if (is_mean(data->scaling)) {
         const char *word = drove__scaling_name(data->scaling);
         if (drove__storage_is_sparse(s)) {
             return drove__fail(DROVE_E_ARG,
                                "?scale=%s: would make the zeros of sparse data non-zero; expected "
-                               "none, unit or standard",
+                               "none, unit, standard or robust",
                                word);
         }
         if (is_of_channels(data->scaling) && s->channels == 0) {
@@ -250,6 +249,7 @@ drove_status drove__scale_fit(drove_data *data)
     }
     DROVE_TRY(allocate(data));
     if (data->scaling == DROVE_SCALE_STANDARD) DROVE_TRY(fit_standard(data));
+    else if (data->scaling == DROVE_SCALE_ROBUST) DROVE_TRY(drove__robust_fit(data));
     else if (is_mean(data->scaling)) DROVE_TRY(fit_mean(data));
     else fit_unit(data, false);
     /* Features of a table that are 0 or 1 stay so. */

@@ -9,6 +9,8 @@
  *             x / largest |x|
  *   standard  (x - mean) / deviation of each feature;  sparse: x / deviation, zeros counted;  both
  *             by the rows' weights
+ *   robust    (x - median) * factor of each feature, by its quartiles (data/robust.h);  sparse: x *
+ *             factor, zeros counted, of ones alone: x
  *   mean      x - mean of each feature: the mean image that the papers' Caffe models subtract
  *   mean-channel  x - mean of each channel's pixels
  *   unit-mean, unit-mean-channel  the same, times the factor of unit: of bytes 1 / 255; of floats

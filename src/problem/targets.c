@@ -1,23 +1,29 @@
 /* problem/targets.c - see targets.h. */
 #include "problem/targets.h"
 
+#include "base/mem.h"
 #include "data/origin.h"
+#include "data/robust.h"
 #include "model/loss.h"
 #include "values/ranks.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Mean and deviation of each value of an example. */
-static void measure(const drove_data *data, size_t n_values, double *mean, double *deviation)
+/* Mean and deviation of each value of an example; range[2][n_values]: of the values moved into it,
+ * from range[0] to range[1]. */
+static void measure(const drove_data *data, size_t n_values, const double *range, double *mean,
+                    double *deviation)
 {
+    const double *least = range, *most = range + n_values;
     const float *y = data->storage->y_value;
     double weights = 0.0;
     for (size_t k = 0; k < n_values; k++) mean[k] = deviation[k] = 0.0;
     for (size_t i = 0; i < data->n_rows; i++) {
         size_t row = drove__data_row(data, i);
         double weight = drove__data_metric_weight(data, row);
-        for (size_t k = 0; k < n_values; k++) mean[k] += weight * (double)y[row * n_values + k];
+        for (size_t k = 0; k < n_values; k++)
+            mean[k] += weight * fmin(fmax((double)y[row * n_values + k], least[k]), most[k]);
         weights += weight;
     }
     for (size_t k = 0; k < n_values; k++) mean[k] /= weights;
@@ -25,11 +31,29 @@ static void measure(const drove_data *data, size_t n_values, double *mean, doubl
         size_t row = drove__data_row(data, i);
         double weight = drove__data_metric_weight(data, row);
         for (size_t k = 0; k < n_values; k++) {
-            double d = (double)y[row * n_values + k] - mean[k];
+            double d = fmin(fmax((double)y[row * n_values + k], least[k]), most[k]) - mean[k];
             deviation[k] += weight * d * d;
         }
     }
     for (size_t k = 0; k < n_values; k++) deviation[k] = sqrt(deviation[k] / weights);
+}
+
+/* Mean and deviation of the values as they are or, with scale=robust, of the values without their
+ * ends, unless hardly any value but those at the ends differs. */
+static drove_status measure_values(const drove_data *data, size_t n, double *mean,
+                                   double *deviation)
+{
+    double *range = drove__alloc(2 * n, sizeof *range);
+    if (range == NULL) return drove__fail_nomem("scales of the targets", 2 * n * sizeof *range);
+    drove_status status = DROVE_OK;
+    for (size_t k = 0; k < n; k++) range[k] = -INFINITY, range[n + k] = INFINITY;
+    if (drove__data_scale(data).scaling == DROVE_SCALE_ROBUST)
+        status = drove__robust_range(data, range, range + n);
+    for (size_t k = 0; k < n; k++)
+        if (!(range[k] < range[n + k])) range[k] = -INFINITY, range[n + k] = INFINITY;
+    if (status == DROVE_OK) measure(data, n, range, mean, deviation);
+    drove__free(range);
+    return status;
 }
 
 /* false: no such map. */
@@ -75,7 +99,7 @@ drove_status drove__targets_standardise(const drove_config *config, drove_proble
     problem->target_scale = drove__alloc(n, sizeof *problem->target_scale);
     if (problem->target_shift == NULL || problem->target_scale == NULL)
         return drove__fail_nomem("scales of the targets", n * sizeof *problem->target_scale);
-    measure(problem->train, n, problem->target_shift, problem->target_scale);
+    DROVE_TRY(measure_values(problem->train, n, problem->target_shift, problem->target_scale));
     if (!is_finite(problem->target_scale, n)) {
         drove__free(problem->target_shift);
         drove__free(problem->target_scale);

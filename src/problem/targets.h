@@ -1,8 +1,10 @@
 /* problem/targets.h - targets of a regression in units in which a network learns them well.
  *
  * While a run lasts, its targets are (y - mean) / deviation, by the training examples and for each
- * value of an example.  Models that it saves are in the targets' own units: the map back is folded
- * into the last layer, out' = deviation out + mean.  So are the losses that it reports, times the
+ * value of an example.  With scale=robust both are those of the values moved between their
+ * quantiles at 0.001 and 0.999 (data/robust.h), so that a few far ones do not make the others
+ * small.  Models that it saves are in the targets' own units: the map back is folded into the last
+ * layer, out' = deviation out + mean.  So are the losses that it reports, times the
  * squared deviation; but those of several values, each with a unit of its own, stay sums of the
  * scaled ones.  The saved state keeps the parameters as they are while they train.  Parameters of a
  * saved model are mapped into these units first.

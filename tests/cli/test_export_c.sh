@@ -61,6 +61,7 @@ numbers() { # SPEC: numbers.npy holds its examples
     awk 'BEGIN { srand(4); print "ms,k,y"; for (i = 0; i < 400; i++) { ms = int(100000 * rand()); k = rand()
         printf "%.0f,%.4f,%.3f\n", 1700000000000 + ms, k, 1000000000 + ms / 1000 + 5 * k } }' >far.csv
     same far far.csv far.csv --label y --model mlp:8 $few
+    same robust 'far.csv?scale=robust' far.csv --label y --model mlp:8 $few
     grep -q 'const double \*x, double \*y' model.c || fail "expected doubles: $(head -n 8 model.c)"
     same bins 'mixed.csv?bins=16' new.csv --label zone --model mlp:9 --activation sigmoid $few
     same wide 'mixed.csv?onehot=2000&hash=65536&columns=age+born+zone+shop+label' new.csv --label label --model logistic $few
@@ -76,6 +77,8 @@ numbers() { # SPEC: numbers.npy holds its examples
     sed 's/,[0-9]*//' labels.svm >one.svm
     numbers 'libsvm:one.svm?scale=standard'
     same sparse 'libsvm:one.svm?scale=standard' numbers.npy --model mlp:6 $few
+    numbers 'libsvm:one.svm?scale=robust'
+    same sparse_robust 'libsvm:one.svm?scale=robust' numbers.npy --model mlp:6 $few
     same labels 'libsvm:labels.svm' numbers.npy --model mlp:6 $few
     same linear 'libsvm:one.svm' numbers.npy --model svm $few
 }

@@ -37,6 +37,7 @@ few='--lr 0.05 --until epochs=3' slowly='--lr 0.001 --until epochs=3'
     awk 'BEGIN { srand(4); print "ms,k,y"; for (i = 0; i < 400; i++) { ms = int(100000 * rand()); k = rand()
         printf "%.0f,%.4f,%.3f\n", 1700000000000 + ms, k, 1000000000 + ms / 1000 + 5 * k } }' >stamps.csv
     same far stamps.csv stamps.csv --label y --model mlp:8 $few
+    same robust 'stamps.csv?scale=robust' stamps.csv --label y --model mlp:8 $few
     same bins 'mixed.csv?bins=16' new.csv --label zone --model mlp:8 $few
     same hashed 'mixed.csv?onehot=3&hash=64' whole.csv --label y --model mlp:8 $slowly
     same sparse 'mixed.csv?onehot=3&hash=65536' whole.csv --label y --model linear $slowly
@@ -80,6 +81,8 @@ numbers() { # SPEC: numbers.npy holds its examples
     sed 's/,[0-9]*//' labels.svm >one.svm
     numbers 'libsvm:one.svm?scale=standard'
     same sparse_svm 'libsvm:one.svm?scale=standard' numbers.npy --model svm $few
+    numbers 'libsvm:one.svm?scale=robust'
+    same sparse_robust 'libsvm:one.svm?scale=robust' numbers.npy --model svm $few
     same sparse_mlp 'libsvm:one.svm?scale=unit' numbers.npy --model mlp:6 $few
     same labels 'libsvm:labels.svm' numbers.npy --model mlp:6 $few
 }

@@ -75,6 +75,7 @@ same lenet digits '' --model lenet --lr 0.05
 grep -q 'tensor  conv2.weight  *50 x 20 x 5 x 5' lenet.txt || fail "tensors: $(cat lenet.txt)"
 grep -q 'numbers from 0 to 255' lenet.txt || fail "input: $(cat lenet.txt)"
 keys='?scale=standard' same mlp numbers '' --model mlp:8 --lr 0.1
+keys='?scale=robust' same mlp numbers '' --model mlp:8 --lr 0.1
 keys='?scale=mean-channel' same mixed images '' --model mixed.yaml --lr 0.1
 keys='?scale=none' same mixed images '' --model mixed.yaml --lr 0.0005
 

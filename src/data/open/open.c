@@ -243,9 +243,10 @@ static drove_status read_test(source *from, const drove_data *train, bool use_la
 {
     const drove_storage *s = train->storage;
     drove_scaling scaling = drove__data_scale(train).scaling;
-    /* unit of sparse ones is none: drove__modelfile_save */
-    const bool is_unit_of_ones = from->scaling == DROVE_SCALE_UNIT && scaling == DROVE_SCALE_NONE &&
-                                 drove__storage_is_sparse(s);
+    /* unit or robust of sparse ones is none: drove__modelfile_save */
+    const bool is_unit_of_ones =
+        (from->scaling == DROVE_SCALE_UNIT || from->scaling == DROVE_SCALE_ROBUST) &&
+        scaling == DROVE_SCALE_NONE && drove__storage_is_sparse(s);
     if (has_scale(from) && from->scaling != DROVE_SCALE_AUTO && from->scaling != scaling &&
         !is_unit_of_ones) {
         return drove__fail(DROVE_E_ARG,

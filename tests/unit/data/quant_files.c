@@ -28,6 +28,8 @@ const char *const quant_sources[] = {
     "csv:values.csv",
     "csv:words.csv?scale=standard",
     "libsvm:sets.svm",
+    "csv:values.csv?scale=robust",
+    "libsvm:sparse.svm?scale=robust",
     "libsvm:sparse.svm?scale=unit",
     "libsvm:sparse.svm?features=1000",
     "synth:images?n=7&size=6",

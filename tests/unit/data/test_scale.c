@@ -136,3 +136,115 @@ TEST(test_chosen)
         drove_data_destroy(data);
     }
 }
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Least, quartiles and largest of feature f, as numpy.quantile has them. */
+static void quartiles_of(const drove_data *data, size_t f, double out[5])
+{
+    const size_t n = data->n_rows;
+    double *sorted = calloc(n, sizeof *sorted);
+    assert_non_null(sorted);
+    for (size_t i = 0; i < n; i++) sorted[i] = (double)value_at(data, i, f);
+    qsort(sorted, n, sizeof *sorted, ascending);
+    for (size_t k = 0; k < 5; k++) {
+        const double at = 0.25 * (double)k * (double)(n - 1);
+        const size_t low = (size_t)at, high = low + 1 < n ? low + 1 : low;
+        out[k] = sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
+    }
+    free(sorted);
+}
+
+/* Better by Default, section 3: what x is divided by; 0: nothing of it is left. */
+static double robust_spread(const double q[5])
+{
+    return q[3] > q[1] ? q[3] - q[1] : (q[4] - q[0]) / 2;
+}
+
+static void expect_robust(const drove_data *data, size_t f)
+{
+    double q[5];
+    quartiles_of(data, f, q);
+    const double spread = robust_spread(q), expected = spread > 0 ? 1 / spread : 0;
+    const bool is_dense = !drove__storage_is_sparse(data->storage);
+    const double shift = is_dense ? q[2] : 0, factor = is_dense || spread > 0 ? expected : 1;
+    if (fabs((double)data->shift[f] - shift) > 1e-6 * fabs(shift) ||
+        fabs((double)data->factor[f] - factor) > 1e-6 * factor)
+        fail_msg("feature %zu: %g, %g; expected %g, %g", f, (double)data->shift[f],
+                 (double)data->factor[f], shift, factor);
+}
+
+/* scale=robust of numbers, one far, one mostly the same, one constant; of bytes, and of pairs. */
+TEST(test_robust)
+{
+    FILE *dense = fopen("robust.csv", "w"), *sparse = fopen("robust.svm", "w");
+    assert_non_null(dense);
+    assert_non_null(sparse);
+    for (int i = 0; i < 203; i++) {
+        const double x = (double)((i * 7919) % 203) / 17 - 3;
+        fprintf(dense, "%g,%g,%d,5,%c\n", x, i == 90 ? 1e9 : x * x, i % 10 == 3 ? i : 7,
+                i % 2 ? 'a' : 'b');
+        /* mostly there, of either sign; rarely; always the same */
+        fprintf(sparse, "%d", i % 2);
+        if (i % 5 != 0) fprintf(sparse, " 1:%g", x);
+        if (i % 20 == 0) fprintf(sparse, " 2:%g", 0.5 + i);
+        fprintf(sparse, " 3:4\n");
+    }
+    fclose(dense);
+    fclose(sparse);
+    static const char *const specs[] = {"csv:robust.csv?scale=robust",
+                                        "table:robust.csv?scale=robust&header=no",
+                                        "libsvm:robust.svm?scale=robust",
+                                        "synth:images?n=40&size=6&scale=robust"};
+    for (size_t k = 0; k < DROVE_COUNT(specs); k++) {
+        drove_data *data = open_data(specs[k]);
+        assert_int_equal(data->scaling, DROVE_SCALE_ROBUST);
+        for (size_t f = 0; f < data->storage->n_features; f++) expect_robust(data, f);
+        drove_data_destroy(data);
+    }
+    drove_data *csv = open_data(specs[0]); /* the constant: nothing of it is left, wherever it is */
+    assert_true(csv->factor[3] == 0.0f && csv->factor[2] == 2.0f / (193.0f - 3.0f));
+    drove_data_destroy(csv);
+}
+
+/* Features of a table that are 0 or 1 stay; pairs without values do; held-out rows change
+ * nothing. */
+TEST(test_robust_left_alone)
+{
+    FILE *f = fopen("mixed.csv", "w");
+    assert_non_null(f);
+    fprintf(f, "x,town,y\n");
+    for (int i = 0; i < 60; i++)
+        fprintf(f, "%s%d,%s,%d\n", i == 9 ? "NA" : "", i == 9 ? 0 : i * i, i % 3 ? "Rome" : "Oslo",
+                i % 2);
+    fclose(f);
+    drove_data *train, *held;
+    open_both("mixed.csv?label=y&types=x:number&scale=robust&split=0.2", "split", 3, &train, &held);
+    assert_int_equal(train->storage->n_features, 4); /* x, it is missing, two towns */
+    expect_robust(train, 0);
+    for (size_t k = 1; k < 4; k++) assert_true(train->shift[k] == 0 && train->factor[k] == 1);
+    assert_memory_equal(held->factor, train->factor, 4 * sizeof(float));
+    drove_data_destroy(train);
+    drove_data_destroy(held);
+    write_text("ones.svm", "1 1:1 3:1\n-1 2:1\n");
+    drove_data *ones = open_data("libsvm:ones.svm?scale=robust");
+    assert_null(ones->factor);
+    drove_data_destroy(ones);
+}
+
+/* Of more rows than are looked at, the quartiles of a part: near, and the same in every run. */
+TEST(test_robust_of_many)
+{
+    const char *spec = "synth:logistic?n=1500000&d=2&scale=robust";
+    drove_data *data = open_data(spec), *again = open_data(spec);
+    for (size_t f = 0; f < 2; f++) { /* uniform in [-1, 1]: quartiles -0.5, 0, 0.5 */
+        assert_true(fabsf(data->shift[f]) < 0.01f && fabsf(data->factor[f] - 1.0f) < 0.01f);
+        assert_true(data->shift[f] == again->shift[f] && data->factor[f] == again->factor[f]);
+    }
+    drove_data_destroy(data);
+    drove_data_destroy(again);
+}
