@@ -70,6 +70,7 @@ static int read_flags(const cli_args *args, drove_use_options *use, char *path, 
     if ((status = cli_args_count(args, "threads", &use->threads)) != DROVE_OK) goto fail;
     use->isa = cli_args_get(args, "isa", "");
     if (strcmp(use->isa, "auto") == 0) use->isa = "";
+    use->threshold = cli_args_get(args, "threshold", NULL);
     status = drove_model_find(args->word[0], path, PATH_MAX);
 
 fail:

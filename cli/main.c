@@ -33,7 +33,9 @@ static const cli_flag tune_flags[] = {
              "cross-validation with so many parts"},
     {.name = "metric",
      .value_name = "NAME",
-     .words = "log_loss accuracy balanced_accuracy auc f1_macro f1_micro rmse mae r2 loss",
+     .words =
+         "log_loss accuracy balanced_accuracy auc average_precision f1_macro f1_micro rmse mae r2 "
+         "loss",
      .help = "what is to be best [log_loss of classes, rmse of values, loss of label sets]"},
     {.name = "space",
      .value_name = "FILE",
@@ -112,6 +114,13 @@ static const cli_flag eval_flags[] = {
      .default_text = "auto",
      .words = "auto none",
      .help = "auto: all that the data and the model have; none: loss and accuracy alone"},
+    {.name = "threshold",
+     .value_name = "NUMBER",
+     .words = "f1 cost:fp=1,fn=5",
+     .help =
+         "two classes: predict the second from this probability on [above 0.5]; f1: the one with "
+         "its largest F1 on the data; cost:fp=1,fn=5: with the least cost of false positives and "
+         "negatives"},
     {.name = "batch",
      .value_name = "N",
      .help = "examples per pass, by default 512, fewer for large networks of images"},
@@ -147,6 +156,10 @@ static const cli_flag predict_flags[] = {
     {.name = "proba",
      .help = "lines, with all outputs instead of the label: probabilities; of svm and linear the "
              "raw values"},
+    {.name = "threshold",
+     .value_name = "NUMBER",
+     .help = "two classes: predict the second from this probability on, as eval --threshold finds "
+             "it [above 0.5]"},
     {.name = "out",
      .value_name = "FILE",
      .help = "file for the predictions instead of standard output"},
@@ -360,10 +373,11 @@ static const cli_command commands[] = {
      .usage = "MODEL DATA|--data SPEC [--json]",
      .help = "how good a saved model is",
      .details = "Computes loss and metrics of a saved model on a data set, beside those of a\n"
-                "constant guess: accuracy, balanced accuracy, log loss, AUC, F1, confusion and\n"
-                "calibration of classes; RMSE, MAE and R2 of values; F1 of label sets.\n"
-                "MODEL is a saved model (.safetensors) or the folder of a run.  DATA, such as\n"
-                "new.csv, stands for --data DATA.\n",
+                "constant guess: accuracy, balanced accuracy, log loss, AUC, average precision,\n"
+                "F1, confusion and calibration of classes; RMSE, MAE and R2 of values; F1 of\n"
+                "label sets.  --threshold is the probability from which on the second of two\n"
+                "classes is predicted.  MODEL is a saved model (.safetensors) or the folder of a\n"
+                "run.  DATA, such as new.csv, stands for --data DATA.\n",
      FLAGS(eval_flags),
      .expects = "MODEL, the folder of a run",
      .least_words = 1,

@@ -205,6 +205,7 @@ typedef struct {
     uint64_t    batch;
     int         proba;
     uint64_t    threads;
+    const char *threshold;
     ...;
 } drove_use_options;
 typedef struct {

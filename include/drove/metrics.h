@@ -36,6 +36,7 @@ typedef struct drove_metrics_figures {
     double balanced_accuracy; /* classes: mean recall of those that occur, 0 to 1 */
     double log_loss;          /* classes: nats */
     double auc;               /* classes: 0 to 1; several: mean of one against the rest */
+    double average_precision; /* classes: 0 to 1; several: mean of one against the rest */
     double f1_macro;          /* 0 to 1; classes and labels */
     double rmse;              /* values: root of the mean squared error, in the target's unit */
     double mae;               /* values: mean absolute error, in the target's unit */
@@ -68,6 +69,15 @@ typedef struct drove_metrics_value {
     double constant_rmse, constant_mae, constant_r2; /* of the constant guess */
 } drove_metrics_value;
 
+/* The probability from which on a row is said to have the second of two classes, and what that
+ * gives of this class.  NaN: none was asked for. */
+typedef struct drove_metrics_threshold {
+    double      value; /* 0 to 1; reads back from nine digits */
+    const char *by;    /* "f1", "cost" or "given"; NULL: none was asked for */
+    double      precision, recall, f1;
+    double      cost; /* mean of a row; by cost */
+} drove_metrics_threshold;
+
 /* Made by the library, which may add fields at the end; everything belongs to it. */
 typedef struct drove_metrics {
     drove_metrics_kind    kind;      /* which figures there are */
@@ -90,8 +100,10 @@ typedef struct drove_metrics {
     double            calibration_error;       /* mean of |mean - observed|, weighted by count */
     /* Several values of each example: `model` and `constant` are then means over them, and
      * constant_value is that of the first. */
-    size_t               n_values;  /* 1: per_value is NULL; 0: other kinds */
-    drove_metrics_value *per_value; /* [n_values] */
+    size_t                  n_values;                /* 1: per_value is NULL; 0: other kinds */
+    drove_metrics_value    *per_value;               /* [n_values] */
+    double                  average_precision_error; /* as auc_error */
+    drove_metrics_threshold threshold;               /* of drove_use_options */
 } drove_metrics;
 
 void drove_metrics_destroy(drove_metrics *metrics); /* NULL accepted */

@@ -191,6 +191,11 @@ typedef struct drove_use_options {
     /* One remark about the data: columns left out, cells that count as missing ...; may be NULL. */
     void (*message)(void *context, const char *text);
     void *context; /* first argument of message */
+    /* Two classes by probabilities: an example has the second one from this probability on, a
+     * number from 0 to 1; of drove_eval also "f1", the number with the largest F1 of this class, or
+     * "cost:fp=1,fn=5", that with the least cost of false positives and negatives.  NULL or "":
+     * above 1/2. */
+    const char *threshold;
 } drove_use_options;
 
 /* What drove_eval finds. */

@@ -1,6 +1,8 @@
 """scikit-learn estimators."""
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
@@ -187,6 +189,22 @@ class DroveClassifier(Scored, ClassifierMixin, Drove):
         p = p[:, self._targets.order(self.model_)]
         return p / p.sum(axis=1, keepdims=True)
 
+    def _from(self, threshold, X):
+        """Of each row whether the second class has at least this probability, as 0 or 1."""
+        if not isinstance(threshold, numbers.Real) or not 0 <= threshold <= 1:
+            raise ValueError(f"threshold: expected a number from 0 to 1, found {threshold!r}")
+        p = self._outputs(X)
+        if self._is_multi_label or len(self.classes_) != 2:
+            found = "label sets" if self._is_multi_label else f"{len(self.classes_)} classes"
+            raise ValueError(f"threshold: expected a model of two classes, found {found}")
+        if not self.model_.gives_probability:
+            raise ValueError(f"threshold: expected a loss that gives probabilities, such as logistic, found {self.model_.loss}")
+        if p.shape[1] == 2:
+            p = p[:, self._targets.order(self.model_)][:, 1]
+        else:
+            p = p[:, 0] if self._targets.order(self.model_) == [0, 1] else np.float32(1) - p[:, 0]
+        return (p >= np.float32(threshold)).astype(int)
+
     @available_if(_gives_probability)
     def predict_log_proba(self, X):
         """The logarithm of predict_proba."""
@@ -210,8 +228,13 @@ class DroveClassifier(Scored, ClassifierMixin, Drove):
         out = out[:, order]
         return out[:, 1] - out[:, 0] if out.shape[1] == 2 else out
 
-    def predict(self, X):
-        """The most probable class of each row; of labels an indicator matrix."""
+    def predict(self, X, threshold=None):
+        """The most probable class of each row; of labels an indicator matrix.
+
+        threshold: of two classes, classes_[1] where its probability is at least this, from 0 to 1.
+        """
+        if threshold is not None:
+            return self.classes_[self._from(threshold, X)]
         scores = self.decision_function(X)
         if self._is_multi_label:
             return (scores > 0).astype(int)

@@ -291,9 +291,11 @@ class Model:
     def _is_pair(self):
         return self.n_classes == 2 and self.n_outputs == 1 and not self.is_multi_label
 
-    def evaluate(self, data, threads=0, loss=None):
+    def evaluate(self, data, threads=0, loss=None, threshold=None):
         """Loss, accuracy and metrics on labelled data: a spec, a table or Parquet file with the label's column, or an object
-        of drove that has a spec (docs/use/metrics.md).  loss: the function or Loss that the model was trained with, if it was."""
+        of drove that has a spec (docs/use/metrics.md).  loss: the function or Loss that the model was trained with, if it was.
+        threshold: of two classes the second is predicted from this probability on; "f1" or "cost:fp=1,fn=5": from the one that
+        is best on these data, metrics["threshold"]["value"]."""
         data = _tables.opened(data)
         if _tables.is_table(data):
             data = _tables.source_of(data)
@@ -302,6 +304,9 @@ class Model:
         use = ffi.new("drove_use_options *")
         names = [ffi.new("char[]", encoded(self.name)), ffi.new("char[]", encoded(getattr(data, "spec", None) or getattr(data, "name", data)))]
         use.model, use.data, use.threads = names[0], names[1], threads
+        if threshold is not None:
+            names.append(ffi.new("char[]", encoded(str(threshold))))
+            use.threshold = names[-1]
         report, metrics, out = ffi.new("drove_score_report *"), ffi.new("drove_metrics **"), ffi.new("char **")
         options, given = _loss.make_options({} if loss is None else {"loss": loss})
         given.check(lib.drove_eval_with(options, use, report, metrics))

@@ -60,13 +60,13 @@ drove_status drove__run_metrics(const drove_problem *problem, const drove_worker
     if (problem->test != NULL &&
         (is_on_cores_here(workers) || work_of(problem, problem->test) <= FOREIGN_WORK)) {
         on = infer_on(problem, workers, theta, problem->test);
-        DROVE_TRY(drove__metrics_measure(&on, problem->target_mean, NULL, test));
+        DROVE_TRY(drove__metrics_measure(&on, problem->target_mean, NULL, NULL, test));
     }
     if (problem->target_mean == NULL || !with_training ||
         work_of(problem, problem->train) > TRAIN_WORK)
         return DROVE_OK;
     on = infer_on(problem, workers, theta, problem->train);
-    return drove__metrics_measure(&on, problem->target_mean, NULL, train);
+    return drove__metrics_measure(&on, problem->target_mean, NULL, NULL, train);
 }
 
 drove_status drove__run_importance(const drove_problem *problem, const drove_workers *workers,

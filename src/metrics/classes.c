@@ -79,6 +79,8 @@ void drove__tally_add_classes(drove_tally *t, const drove_tally_rows *rows)
             r.score_of_truth = r.score[r.truth];
             if (t->opt.n_columns == 2) r.score_of_second = r.score[1];
         }
+        if (t->opt.threshold.by == DROVE_THRESHOLD_NUMBER)
+            r.guess = r.score_of_second >= (float)t->opt.threshold.number ? 1 : 0;
         add_row(t, &r);
     }
 }
@@ -182,15 +184,105 @@ static double error_of_chance(const drove_tally *t)
     return n_rest > 0.0 ? sqrt((n + 1.0) / (12.0 * n_least * n_rest)) : INFINITY;
 }
 
-drove_status drove__tally_fill_classes(const drove_tally *t, drove_metrics *out)
+/* ---- thresholds of two classes ---- */
+
+typedef struct choice {
+    drove_threshold_by by;
+    double positive, negative;           /* rows of each class */
+    double cost_positive, cost_negative; /* of a false one */
+    double value;                        /* of the best: F1, or less than no cost */
+    bool has_best;
+    drove_cut best;
+} choice;
+
+/* The first of equals, which is the highest threshold, is kept. */
+static void consider(void *context, const drove_cut *cut)
 {
+    choice *c = context;
+    const double missed = c->positive - cut->true_positive;
+    const double value =
+        c->by == DROVE_THRESHOLD_F1
+            ? drove__tally_ratio(2.0 * cut->true_positive,
+                                 c->positive + cut->true_positive + cut->false_positive)
+            : -(c->cost_positive * cut->false_positive + c->cost_negative * missed);
+    if (c->has_best && !(value > c->value)) return;
+    c->has_best = true;
+    c->value = value;
+    c->best = *cut;
+}
+
+/* The counts that predictions with the best threshold have, count[6] and confusion[4], in the place
+ * of t's; *t is left alone where there is no threshold to choose. */
+static drove_status choose_threshold(drove_tally *t, double *count, double *confusion, double *out)
+{
+    drove_tally_classes *c = &t->classes;
+    const drove_threshold *wanted = &t->opt.threshold;
+    choice found = {.by = wanted->by,
+                    .positive = c->support[1],
+                    .negative = c->support[0],
+                    .cost_positive = wanted->cost_false_positive,
+                    .cost_negative = wanted->cost_false_negative};
+    DROVE_TRY(drove__ranking_cuts(c->ranking, 0.0f, 1.0f, &found, consider));
+    if (!found.has_best) return DROVE_OK;
+    const double hit = found.best.true_positive, wrong = found.best.false_positive;
+    const double right = fmax(found.negative - wrong, 0.0),
+                 missed = fmax(found.positive - hit, 0.0);
+    const double by_class[] = {right,          hit,        c->support[0], c->support[1],
+                               right + missed, hit + wrong};
+    const double pairs[] = {right, wrong, missed, hit};
+    memcpy(count, by_class, sizeof by_class);
+    memcpy(confusion, pairs, sizeof pairs);
+    c->hit = count;
+    c->support = count + 2;
+    c->predicted = count + 4;
+    c->confusion = confusion;
+    *out = found.best.threshold;
+    return DROVE_OK;
+}
+
+/* What the threshold gives, from the counts of t. */
+static void fill_threshold(const drove_tally *t, double value, drove_metrics *out)
+{
+    const drove_threshold *wanted = &t->opt.threshold;
     const drove_tally_classes *c = &t->classes;
-    const size_t n = t->opt.n_classes;
+    const double wrong = c->support[0] - c->hit[0], missed = c->support[1] - c->hit[1];
+    out->threshold = (drove_metrics_threshold){.value = value,
+                                               .by = wanted->by == DROVE_THRESHOLD_F1     ? "f1"
+                                                     : wanted->by == DROVE_THRESHOLD_COST ? "cost"
+                                                                                          : "given",
+                                               .precision = out->per_class[1].precision,
+                                               .recall = out->per_class[1].recall,
+                                               .f1 = out->per_class[1].f1,
+                                               .cost = NAN};
+    if (wanted->by == DROVE_THRESHOLD_COST && t->weight > 0.0)
+        out->threshold.cost =
+            (wanted->cost_false_positive * wrong + wanted->cost_false_negative * missed) /
+            t->weight;
+}
+
+drove_status drove__tally_fill_classes(const drove_tally *of, drove_metrics *out)
+{
+    const size_t n = of->opt.n_classes;
+    drove_tally at = *of; /* with the counts at a threshold that is chosen here */
+    const drove_tally *t = &at;
+    const drove_tally_classes *c = &at.classes;
+    double count[6], confusion[4], threshold = NAN;
     double hit = 0.0;
+    if (c->ranking != NULL) {
+        drove_areas areas;
+        DROVE_TRY(drove__ranking_areas(c->ranking, &areas));
+        out->model.auc = areas.auc;
+        out->model.average_precision = areas.average_precision;
+        out->constant.average_precision = areas.share;
+        out->auc_error = areas.auc_error;
+        out->average_precision_error = areas.average_precision_error;
+    }
+    if (of->opt.threshold.by == DROVE_THRESHOLD_NUMBER) threshold = of->opt.threshold.number;
+    else if (of->opt.threshold.by != DROVE_THRESHOLD_USUAL)
+        DROVE_TRY(choose_threshold(&at, count, confusion, &threshold));
     for (size_t k = 0; k < n; k++) hit += c->hit[k];
-    if (c->ranking != NULL)
-        DROVE_TRY(drove__ranking_auc(c->ranking, &out->model.auc, &out->auc_error));
     drove__tally_per_class(t, out);
+    if (!isnan(threshold)) fill_threshold(t, threshold, out);
     if (c->confusion != NULL) memcpy(out->confusion, c->confusion, n * n * sizeof *out->confusion);
     if (t->weight > 0.0) {
         out->model.accuracy = hit / t->weight;

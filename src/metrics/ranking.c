@@ -1,4 +1,4 @@
-/* metrics/ranking.c - areas under ROC curves, by sorting or by histograms.
+/* metrics/ranking.c - areas under curves and thresholds, by sorting or by histograms.
  *
  * Sorting: a float's bits become an unsigned number of the same order; with the row's number below
  * it, one radix sort gives the order of all rows of a column.
@@ -25,6 +25,7 @@ struct drove_ranking {
     size_t n_bins;
     unsigned shift; /* from the bin of 65,536 to that of n_bins */
     double *all, *positive;
+    float *lowest, *highest; /* [n_bins] scores in a bin of the first column */
 };
 
 /* ---- keys ---- */
@@ -79,7 +80,7 @@ drove_status drove__ranking_create(const drove_ranking_options *opt, drove_ranki
         r->y_class = drove__alloc(opt->n_rows, sizeof *r->y_class);
         r->weight = drove__alloc(opt->n_rows, sizeof *r->weight);
         if (r->score == NULL || r->y_class == NULL || r->weight == NULL) goto fail;
-    } else { /* as many bins as fit the memory: two doubles each */
+    } else { /* as many bins as fit the memory: two doubles each, and the ends of one column's */
         r->n_bins = MOST_BINS;
         while (r->n_bins > LEAST_BINS &&
                opt->n_columns > r->opt.most_bytes / (2 * sizeof(double)) / r->n_bins) {
@@ -88,7 +89,14 @@ drove_status drove__ranking_create(const drove_ranking_options *opt, drove_ranki
         }
         r->all = drove__alloc(opt->n_columns * r->n_bins, sizeof *r->all);
         r->positive = drove__alloc(opt->n_columns * r->n_bins, sizeof *r->positive);
-        if (r->all == NULL || r->positive == NULL) goto fail;
+        r->lowest = drove__alloc(r->n_bins, sizeof *r->lowest);
+        r->highest = drove__alloc(r->n_bins, sizeof *r->highest);
+        if (r->all == NULL || r->positive == NULL || r->lowest == NULL || r->highest == NULL)
+            goto fail;
+        for (size_t b = 0; b < r->n_bins; b++) {
+            r->lowest[b] = INFINITY;
+            r->highest[b] = -INFINITY;
+        }
     }
     *out = r;
     return DROVE_OK;
@@ -105,6 +113,8 @@ void drove__ranking_destroy(drove_ranking *r)
     drove__free(r->weight);
     drove__free(r->all);
     drove__free(r->positive);
+    drove__free(r->lowest);
+    drove__free(r->highest);
     free(r);
 }
 
@@ -126,9 +136,12 @@ void drove__ranking_add(drove_ranking *r, const float *score, int32_t y_class, d
         if (r->score != NULL) {
             r->score[c * r->opt.n_rows + r->n_rows] = score[c];
         } else {
-            size_t bin = c * r->n_bins + bin_of(r, score[c]);
+            const size_t own = bin_of(r, score[c]), bin = c * r->n_bins + own;
             r->all[bin] += weight;
             if (is_positive(r, c, y_class)) r->positive[bin] += weight;
+            if (c > 0) continue;
+            r->lowest[own] = fminf(r->lowest[own], score[c]);
+            r->highest[own] = fmaxf(r->highest[own], score[c]);
         }
     }
     if (r->score != NULL) {
@@ -138,22 +151,12 @@ void drove__ranking_add(drove_ranking *r, const float *score, int32_t y_class, d
     r->n_rows++;
 }
 
-/* ---- areas ---- */
+/* ---- groups of rows that count as equal ---- */
 
-typedef struct sweep { /* over scores, ascending */
-    double area;       /* pairs in order, a tie one half */
-    double tied;       /* half the pairs of groups that may hide an order */
-    double positive, negative;
-} sweep;
-
-/* The next group of rows that count as equal. */
-static void sweep_group(sweep *s, double positive, double negative)
-{
-    s->area += positive * (s->negative + 0.5 * negative);
-    s->tied += 0.5 * positive * negative;
-    s->positive += positive;
-    s->negative += negative;
-}
+typedef struct group {
+    float lowest, highest;     /* scores */
+    double positive, negative; /* sums of weights */
+} group;
 
 /* Sorts the n keys by their upper 32 bits; the result is in *a. */
 static void sort_keys(uint64_t **a, uint64_t **b, size_t n)
@@ -169,54 +172,148 @@ static void sort_keys(uint64_t **a, uint64_t **b, size_t n)
     }
 }
 
-/* a, b: scratch of n_rows keys each. */
-static sweep sweep_exact(const drove_ranking *r, size_t column, uint64_t *a, uint64_t *b)
+/* Calls see for every group of a column, from the highest score.  key[2 n_rows]: scratch. */
+static void walk(const drove_ranking *r, size_t column, uint64_t *key, void *context,
+                 void (*see)(void *context, const group *g))
 {
+    if (r->score == NULL) {
+        const double *all = r->all + column * r->n_bins;
+        const double *positive = r->positive + column * r->n_bins;
+        for (size_t b = r->n_bins; b-- > 0;) {
+            if (!(all[b] > 0.0)) continue;
+            const group g = {r->lowest[b], r->highest[b], positive[b], all[b] - positive[b]};
+            see(context, &g);
+        }
+        return;
+    }
     const float *score = r->score + column * r->opt.n_rows;
-    sweep s = {0};
+    uint64_t *a = key, *b = key + r->n_rows;
     for (size_t i = 0; i < r->n_rows; i++) a[i] = (uint64_t)key_of(score[i]) << 32 | i;
     sort_keys(&a, &b, r->n_rows);
-    for (size_t i = 0; i < r->n_rows;) {
-        const uint64_t key = a[i] >> 32;
-        double positive = 0.0, negative = 0.0;
-        for (; i < r->n_rows && a[i] >> 32 == key; i++) {
-            size_t row = (uint32_t)a[i];
-            double weight = (double)r->weight[row];
-            if (is_positive(r, column, r->y_class[row])) positive += weight;
-            else negative += weight;
+    for (size_t i = r->n_rows; i > 0;) {
+        const uint64_t top = a[i - 1] >> 32;
+        const float at = score[(uint32_t)a[i - 1]];
+        group g = {.lowest = at, .highest = at};
+        for (; i > 0 && a[i - 1] >> 32 == top; i--) {
+            const size_t row = (uint32_t)a[i - 1];
+            const double weight = (double)r->weight[row];
+            if (is_positive(r, column, r->y_class[row])) g.positive += weight;
+            else g.negative += weight;
         }
-        sweep_group(&s, positive, negative);
+        see(context, &g);
     }
-    s.tied = 0.0; /* true ties */
-    return s;
 }
 
-static sweep sweep_bins(const drove_ranking *r, size_t column)
+/* Scratch of walk.  Errors: DROVE_E_NOMEM. */
+static drove_status make_keys(const drove_ranking *r, uint64_t **out)
 {
-    const double *all = r->all + column * r->n_bins, *positive = r->positive + column * r->n_bins;
-    sweep s = {0};
-    for (size_t b = 0; b < r->n_bins; b++) {
-        if (all[b] > 0.0) sweep_group(&s, positive[b], all[b] - positive[b]);
-    }
-    return s;
+    const size_t n = r->score != NULL ? 2 * r->n_rows : 0;
+    *out = drove__alloc(n, sizeof **out);
+    return *out != NULL ? DROVE_OK : drove__fail_nomem("sorting scores", n * sizeof **out);
 }
 
-drove_status drove__ranking_auc(const drove_ranking *r, double *auc, double *error)
+/* ---- areas ---- */
+
+typedef struct sweep {
+    double area; /* pairs in order, a tie one half */
+    double tied; /* half the pairs of groups that may hide an order */
+    double positive, negative;
+    double gain;                      /* of each positive row, the precision down to its score */
+    double least_gain, greatest_gain; /* whatever the order inside the groups is */
+} sweep;
+
+/* The area under (P + t) / (P + t + N) for t from 0 to p. */
+static double precision_within(double p, double P, double N)
 {
-    const size_t n_keys = r->score != NULL ? r->n_rows : 0;
-    uint64_t *key = drove__alloc(2 * n_keys, sizeof *key);
-    double sum = 0.0, error_sum = 0.0;
+    return N > 0.0 ? p - N * log1p(p / (P + N)) : p;
+}
+
+static void sweep_group(void *context, const group *g)
+{
+    sweep *s = context;
+    const double P = s->positive, N = s->negative;
+    s->area += g->negative * (P + 0.5 * g->positive);
+    s->tied += 0.5 * g->positive * g->negative;
+    s->positive += g->positive;
+    s->negative += g->negative;
+    if (!(g->positive > 0.0)) return;
+    s->gain += g->positive * (s->positive / (s->positive + s->negative));
+    /* Positive rows last, each with a score of its own; positive rows first, all with one. */
+    s->least_gain += precision_within(g->positive, P, s->negative);
+    s->greatest_gain += g->positive * (s->positive / (s->positive + N));
+}
+
+drove_status drove__ranking_areas(const drove_ranking *r, drove_areas *out)
+{
+    drove_areas sum = {0};
     size_t n = 0;
-    if (key == NULL) return drove__fail_nomem("sorting scores", 2 * n_keys * sizeof *key);
+    uint64_t *key;
+    DROVE_TRY(make_keys(r, &key));
     for (size_t c = 0; c < r->opt.n_columns && !r->has_nan; c++) {
-        sweep s = r->score != NULL ? sweep_exact(r, c, key, key + n_keys) : sweep_bins(r, c);
+        sweep s = {0};
+        walk(r, c, key, &s, sweep_group);
         if (!(s.positive > 0.0 && s.negative > 0.0)) continue;
-        sum += s.area / (s.positive * s.negative);
-        error_sum += s.tied / (s.positive * s.negative);
         n++;
+        sum.auc += s.area / (s.positive * s.negative);
+        sum.average_precision += s.gain / s.positive;
+        sum.share += s.positive / (s.positive + s.negative);
+        if (r->score != NULL) continue; /* groups are true ties */
+        sum.auc_error += s.tied / (s.positive * s.negative);
+        sum.average_precision_error +=
+            fmax(s.greatest_gain - s.gain, s.gain - s.least_gain) / s.positive;
     }
     drove__free(key);
-    *auc = n > 0 ? sum / (double)n : NAN;
-    *error = n > 0 ? error_sum / (double)n : 0.0;
+    const double by = n > 0 ? 1.0 / (double)n : NAN;
+    *out = (drove_areas){.auc = sum.auc * by,
+                         .average_precision = sum.average_precision * by,
+                         .share = sum.share * by,
+                         .auc_error = n > 0 ? sum.auc_error * by : 0.0,
+                         .average_precision_error = n > 0 ? sum.average_precision_error * by : 0.0};
+    return DROVE_OK;
+}
+
+/* ---- thresholds ---- */
+
+typedef struct cutter {
+    drove_cut cut; /* below the groups so far; its threshold is not set yet */
+    float last;    /* lowest score of these groups */
+    bool has_last;
+    float most; /* of a threshold */
+    void *context;
+    void (*see)(void *context, const drove_cut *cut);
+} cutter;
+
+/* Half-way from high down to low, but above low. */
+static double between(float low, float high)
+{
+    const float middle = low + 0.5f * (high - low);
+    return (double)(middle > low ? middle : high);
+}
+
+static void cut_above(void *context, const group *g)
+{
+    cutter *c = context;
+    const float high = c->has_last ? c->last : c->most;
+    if (g->highest < high) {
+        c->cut.threshold = between(g->highest, high);
+        c->see(c->context, &c->cut);
+    }
+    c->cut.true_positive += g->positive;
+    c->cut.false_positive += g->negative;
+    c->last = g->lowest;
+    c->has_last = true;
+}
+
+drove_status drove__ranking_cuts(const drove_ranking *r, float lowest, float highest, void *context,
+                                 void (*see)(void *context, const drove_cut *cut))
+{
+    cutter c = {.most = highest, .context = context, .see = see};
+    uint64_t *key;
+    if (r->has_nan) return DROVE_OK;
+    DROVE_TRY(make_keys(r, &key));
+    walk(r, 0, key, &c, cut_above);
+    drove__free(key);
+    c.cut.threshold = (double)lowest;
+    see(context, &c.cut);
     return DROVE_OK;
 }

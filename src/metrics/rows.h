@@ -4,6 +4,8 @@
 
 #include <drove/metrics.h>
 
+#include "metrics/threshold.h"
+
 #include <stdbool.h>
 
 typedef struct drove_tally_options { /* borrowed until create returns */
@@ -19,12 +21,13 @@ typedef struct drove_tally_options { /* borrowed until create returns */
     const char *const
           *class_name; /* [n_classes]; NULL: the numbers from 0; of several values their names */
     size_t auc_bytes;  /* most memory of the AUC; 0: ranking.h's */
+    drove_threshold threshold; /* two classes, and probabilities */
 } drove_tally_options;
 
 /* Scores and targets of some rows.  Scores: [n_rows][n_columns].
  *   classes  n_columns = n_classes: a score for each class, the largest one is predicted.
  *            n_columns = 1, two classes: the score of class 1, which is predicted above 1/2
- *            (probabilities) or above 0 (others)
+ *            (probabilities, or from the threshold on) or above 0 (others)
  *   values   the predicted values, one for each column (n_columns 0 counts as 1)
  *   labels   n_columns = n_classes: probabilities; a label is predicted above 1/2 */
 typedef struct drove_tally_rows {

@@ -116,6 +116,7 @@ static const drove_metrics_figures no_figures = {.accuracy = NAN,
                                                  .balanced_accuracy = NAN,
                                                  .log_loss = NAN,
                                                  .auc = NAN,
+                                                 .average_precision = NAN,
                                                  .f1_macro = NAN,
                                                  .rmse = NAN,
                                                  .mae = NAN,
@@ -134,6 +135,7 @@ drove_status drove__tally_metrics(const drove_tally *t, drove_metrics **out)
     m->model = m->constant = no_figures;
     m->constant_is_training = t->opt.constant_is_training;
     m->calibration_error = NAN;
+    m->threshold = (drove_metrics_threshold){NAN, NULL, NAN, NAN, NAN, NAN};
     const size_t n = t->opt.n_classes;
     const bool counts_pairs = t->classes.confusion != NULL;
     drove_status status = DROVE_OK;

@@ -18,6 +18,7 @@ enum {
     METRICS_DIGITS = 9,
     MOST_PRINTED_CLASSES = 30, /* of the table of classes */
     MOST_CONFUSED_CLASSES = 12,
+    LEAST_SUPPORT = 10, /* of a class of which a remark is made */
     NAME_WIDTH = 20,
     NAME_SIZE = 64,
     COLUMN_WIDTH = 8
@@ -34,6 +35,8 @@ static const struct figure {
      true},
     {"log_loss", "log loss", offsetof(drove_metrics_figures, log_loss), false},
     {"auc", "AUC", offsetof(drove_metrics_figures, auc), false},
+    {"average_precision", "average precision", offsetof(drove_metrics_figures, average_precision),
+     false},
     {"rmse", "RMSE", offsetof(drove_metrics_figures, rmse), false},
     {"mae", "MAE", offsetof(drove_metrics_figures, mae), false},
     {"r2", "R2", offsetof(drove_metrics_figures, r2), false},
@@ -114,6 +117,16 @@ static json_t *values_json(const drove_metrics *m)
     return list;
 }
 
+static json_t *threshold_json(const drove_metrics *m)
+{
+    const drove_metrics_threshold *t = &m->threshold;
+    if (t->by == NULL) return json_null();
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "class", m->per_class[1].name, "by",
+                     t->by, "value", drove__json_real(t->value), "precision",
+                     drove__json_real(t->precision), "recall", drove__json_real(t->recall), "f1",
+                     drove__json_real(t->f1), "cost", drove__json_real(t->cost));
+}
+
 json_t *drove__report_metrics_json(const drove_metrics *m)
 {
     if (m == NULL) return json_null();
@@ -123,6 +136,7 @@ json_t *drove__report_metrics_json(const drove_metrics *m)
     drove__json_set(&object, "per_value", values_json(m));
     drove__json_set(&object, "confusion", confusion_json(m));
     drove__json_set(&object, "calibration", calibration_json(m));
+    drove__json_set(&object, "threshold", threshold_json(m));
     json_t *guess = NULL;
     if (m->kind == DROVE_METRICS_CLASSES) {
         guess = json_string(m->per_class[m->constant_class].name);
@@ -179,6 +193,53 @@ static void print_verdict(const drove_metrics *m, const char *indent, FILE *stre
     if (m->kind == DROVE_METRICS_VALUES && m->per_value == NULL)
         fprintf(stream, ": always %.6g", m->constant_value);
     fputs(".\n", stream);
+}
+
+/* A class that is rarer than its share of the classes, and of whose rows hardly one is found: those
+ * are counted, and the rarest is named. */
+static void print_missed(const drove_metrics *m, const char *indent, FILE *stream)
+{
+    const double hardly = 0.05; /* recall */
+    const drove_metrics_class *rarest = NULL;
+    size_t n = 0;
+    for (size_t k = 0; m->kind == DROVE_METRICS_CLASSES && k < m->n_classes; k++) {
+        const drove_metrics_class *c = &m->per_class[k];
+        if (c->support < LEAST_SUPPORT || c->recall >= hardly) continue;
+        if (c->support * (double)m->n_classes >= m->weight) continue;
+        if (rarest == NULL || c->support < rarest->support) rarest = c;
+        n++;
+    }
+    if (rarest == NULL) return;
+    char name[DROVE_TEXT_SIZE];
+    fprintf(
+        stream,
+        "%sClass %s (%.2g %% of the rows) is hardly ever predicted: %.10g of its %.10g rows are "
+        "found",
+        indent, drove__print_plain(rarest->name, name, sizeof name),
+        100.0 * rarest->support / m->weight, rarest->recall * rarest->support, rarest->support);
+    if (n > 1) fprintf(stream, "; so are %zu other classes", n - 1);
+    fprintf(stream, ".\n%sMore are with train --class-weight balanced%s.\n", indent,
+            m->n_classes == 2 && m->has_calibration ? ", or eval --threshold f1 and predict "
+                                                      "--threshold"
+                                                    : "");
+}
+
+static void print_threshold(const drove_metrics *m, FILE *stream)
+{
+    const drove_metrics_threshold *t = &m->threshold;
+    char name[DROVE_TEXT_SIZE];
+    if (t->by == NULL) return;
+    fprintf(stream,
+            "\nthreshold %.9g (%s): %s from this probability on\n"
+            "           precision %.4f, recall %.4f, F1 %.4f",
+            t->value,
+            strcmp(t->by, "f1") == 0     ? "largest F1 of these examples"
+            : strcmp(t->by, "cost") == 0 ? "least cost of these examples"
+                                         : "given",
+            drove__print_plain(m->per_class[1].name, name, sizeof name), t->precision, t->recall,
+            t->f1);
+    if (!isnan(t->cost)) fprintf(stream, ", cost %.4g an example", t->cost);
+    fputc('\n', stream);
 }
 
 /* Widest name, at most NAME_WIDTH. */
@@ -283,8 +344,11 @@ drove_status drove_metrics_print(const drove_metrics *metrics, FILE *stream)
                 figure_text(&metrics->constant, &figures[i], constant));
     }
     if (metrics->auc_error > 0.0)
-        fprintf(stream, "%-17s  by histograms: AUC within %.2g\n", "", metrics->auc_error);
+        fprintf(stream, "%-17s  by histograms: AUC within %.2g, average precision within %.2g\n",
+                "", metrics->auc_error, metrics->average_precision_error);
     print_verdict(metrics, "", stream);
+    print_missed(metrics, "", stream);
+    print_threshold(metrics, stream);
     if (metrics->per_class != NULL) print_classes(metrics, stream);
     if (metrics->per_value != NULL) print_values(metrics, stream);
     print_confusion(metrics, stream);
@@ -315,4 +379,5 @@ void drove__report_metrics_print(const drove_facts *f, FILE *stream)
     print_line(m == f->test_metrics ? "held-out" : "training", &m->model, &m->model, stream);
     print_line("constant", &m->constant, &m->model, stream);
     print_verdict(m, "  ", stream);
+    print_missed(m, "  ", stream);
 }

@@ -15,11 +15,18 @@
 
 enum { PATH_SIZE = 4096 };
 
-const drove_metric_row drove__study_metrics[] = {
-    {"log_loss", false}, {"accuracy", true}, {"balanced_accuracy", true},
-    {"auc", true},       {"f1_macro", true}, {"f1_micro", true},
-    {"rmse", false},     {"mae", false},     {"r2", true},
-    {"loss", false},     {NULL, false}};
+const drove_metric_row drove__study_metrics[] = {{"log_loss", false},
+                                                 {"accuracy", true},
+                                                 {"balanced_accuracy", true},
+                                                 {"auc", true},
+                                                 {"average_precision", true},
+                                                 {"f1_macro", true},
+                                                 {"f1_micro", true},
+                                                 {"rmse", false},
+                                                 {"mae", false},
+                                                 {"r2", true},
+                                                 {"loss", false},
+                                                 {NULL, false}};
 
 struct drove_trials_bench {
     drove_trials_options opt;

@@ -75,7 +75,7 @@ static void move(const shuffler *s, const drove_column *c)
 static drove_status measure_loss(const shuffler *s, double *loss)
 {
     drove_score score;
-    DROVE_TRY(drove__metrics_measure(&s->infer, NULL, &score, NULL));
+    DROVE_TRY(drove__metrics_measure(&s->infer, NULL, NULL, &score, NULL));
     *loss = drove__score_mean_loss(&score);
     return DROVE_OK;
 }

@@ -92,7 +92,7 @@ static const drove_metrics_kind kind_of[] = {[DROVE_Y_CLASS] = DROVE_METRICS_CLA
                                              [DROVE_Y_VALUE] = DROVE_METRICS_VALUES,
                                              [DROVE_Y_LABELS] = DROVE_METRICS_LABELS};
 
-static drove_status make_tally(measure *m, const double *constant)
+static drove_status make_tally(measure *m, const double *constant, const drove_threshold *threshold)
 {
     const drove_storage *s = m->data->storage;
     const size_t n_values = drove__storage_n_values(m->data->storage);
@@ -118,12 +118,15 @@ static drove_status make_tally(measure *m, const double *constant)
                                      .is_probability = m->on->model->loss->gives_probability,
                                      .constant = m->mean,
                                      .constant_is_training = constant != NULL,
-                                     .class_name = (const char *const *)s->class_name};
+                                     .class_name = (const char *const *)s->class_name,
+                                     .threshold =
+                                         threshold != NULL ? *threshold : (drove_threshold){0}};
     return drove__tally_create(&opt, &m->tally);
 }
 
 drove_status drove__metrics_measure(const drove_infer *on, const double *constant,
-                                    drove_score *score, drove_metrics **metrics)
+                                    const drove_threshold *threshold, drove_score *score,
+                                    drove_metrics **metrics)
 {
     measure m = {.on = on, .data = on->data};
     drove_infer infer = *on;
@@ -132,7 +135,7 @@ drove_status drove__metrics_measure(const drove_infer *on, const double *constan
     infer.prepare = NULL;
     infer.take = take;
     infer.context = &m;
-    if (metrics != NULL && (status = make_tally(&m, constant)) != DROVE_OK) goto fail;
+    if (metrics != NULL && (status = make_tally(&m, constant, threshold)) != DROVE_OK) goto fail;
     if ((status = drove__infer_run(&infer)) != DROVE_OK) goto fail;
     if (metrics != NULL) {
         if ((status = drove__tally_metrics(m.tally, metrics)) != DROVE_OK) goto fail;

@@ -4,6 +4,7 @@
 
 #include <drove/metrics.h>
 
+#include "metrics/threshold.h"
 #include "use/infer.h"
 
 /* A constant guess follows from the mean of the targets: the share of the rows that have each class
@@ -16,6 +17,7 @@ void   drove__target_mean(const drove_data *data, double *out);
  * on->data's.  score may be NULL; metrics may be NULL: the loss alone.  The caller calls
  * drove_metrics_destroy.  Errors: those of drove__infer_run, DROVE_E_NOMEM. */
 drove_status drove__metrics_measure(const drove_infer *on, const double *constant,
-                                    drove_score *score, drove_metrics **metrics);
+                                    const drove_threshold *threshold, drove_score *score,
+                                    drove_metrics **metrics);
 
 #endif

@@ -91,6 +91,8 @@ static drove_status put_values(drove_infer_text *to, const writer *w, const floa
  * side.  A margin's sides meet at 0, a probability's at one half. */
 static size_t class_of(const writer *w, const float *prob)
 {
+    if (w->what->threshold.by == DROVE_THRESHOLD_NUMBER)
+        return prob[w->model->n_outputs - 1] >= (float)w->what->threshold.number ? 1 : 0;
     if (w->model->n_outputs > 1) {
         size_t best = 0;
         for (size_t i = 1; i < w->model->n_outputs; i++) {

@@ -4,6 +4,7 @@
 
 #include <drove/train.h>
 
+#include "metrics/threshold.h"
 #include "use/infer.h"
 
 typedef struct drove_predictions {
@@ -15,6 +16,7 @@ typedef struct drove_predictions {
     const drove_data    *files;
     drove_predict_format format;
     bool                 all_outputs; /* lines: every output instead of the label */
+    drove_threshold      threshold;   /* a number, or the usual one */
     FILE                *stream;
 } drove_predictions;
 

@@ -70,6 +70,13 @@ static void end(user *u)
     drove__modelfile_fini(&u->file);
 }
 
+static drove_status check_threshold(const user *u, const drove_threshold *t)
+{
+    const drove_model *m = u->file.model;
+    return drove__threshold_check(t, u->file.io.n_classes, u->file.io.is_multi_label,
+                                  m->loss->gives_probability, m->loss->name);
+}
+
 /* ---- evaluation ---- */
 
 /* metrics may be NULL. */
@@ -78,18 +85,25 @@ drove_status drove__eval(const drove_use_options *use, const drove_custom *custo
 {
     user u = {0};
     drove_score score;
+    drove_threshold threshold;
+    drove_metrics *own = NULL; /* a threshold's accuracy is theirs */
+    DROVE_TRY(drove__threshold_parse(use->threshold, &threshold));
     drove_status status;
+    if (metrics == NULL && threshold.by != DROVE_THRESHOLD_USUAL) metrics = &own;
     if ((status = start(&u, use, custom, true)) != DROVE_OK) goto fail;
-    if ((status = drove__metrics_measure(&u.infer, u.file.target_mean, &score, metrics)) !=
-        DROVE_OK)
+    if ((status = check_threshold(&u, &threshold)) != DROVE_OK) goto fail;
+    if ((status = drove__metrics_measure(&u.infer, u.file.target_mean, &threshold, &score,
+                                         metrics)) != DROVE_OK)
         goto fail;
     *out = (drove_score_report){.n_rows = score.n_rows,
                                 .loss = drove__score_mean_loss(&score),
                                 .accuracy = drove__score_accuracy(u.data, &score),
                                 .is_multi_label = u.file.io.is_multi_label};
+    if (threshold.by != DROVE_THRESHOLD_USUAL) out->accuracy = (*metrics)->model.accuracy;
     snprintf(out->model, sizeof out->model, "%s", u.file.model->spec);
     snprintf(out->loss_name, sizeof out->loss_name, "%s", u.file.model->loss->name);
 fail:
+    drove_metrics_destroy(own);
     end(&u);
     return status;
 }
@@ -119,7 +133,8 @@ drove_status drove_eval_metrics(const drove_use_options *use, drove_score_report
 
 /* ---- predictions ---- */
 
-static drove_status predict_to(const user *u, const drove_use_options *use, FILE *stream)
+static drove_status predict_to(const user *u, const drove_use_options *use,
+                               const drove_threshold *threshold, FILE *stream)
 {
     const drove_data *files = u->files != NULL ? u->files : u->data;
     const drove_predictions predictions = {.infer = u->infer,
@@ -130,6 +145,7 @@ static drove_status predict_to(const user *u, const drove_use_options *use, FILE
                                                files->storage->row_names != NULL ? files : NULL,
                                            .format = use->format,
                                            .all_outputs = use->proba != 0,
+                                           .threshold = *threshold,
                                            .stream = stream};
     return drove__predictions_write(&predictions);
 }
@@ -142,17 +158,24 @@ drove_status drove_predict(const drove_use_options *use, FILE *stream)
     if (use->out == NULL) DROVE_GIVEN(stream);
     DROVE_IN_C_LOCALE;
     user u = {0};
+    drove_threshold threshold;
+    DROVE_TRY(drove__threshold_parse_number(use->threshold, &threshold));
+    if (threshold.by != DROVE_THRESHOLD_USUAL && (use->format == DROVE_PREDICT_NPY || use->proba))
+        return drove__fail(DROVE_E_ARG,
+                           "--threshold: expected predictions with a label, found %s without",
+                           use->proba ? "--proba" : "--format npy");
     if (use->out != NULL) {
         DROVE_TRY(drove__overwrite_check("--out", use->out, use->model));
         DROVE_TRY(drove__overwrite_check_data("--out", use->out, use->data));
     }
     drove_status status = start(&u, use, NULL, false);
+    if (status == DROVE_OK) status = check_threshold(&u, &threshold);
     if (status == DROVE_OK && use->out == NULL) {
-        status = predict_to(&u, use, stream);
+        status = predict_to(&u, use, &threshold, stream);
     } else if (status == DROVE_OK) {
         drove_writer *w;
         if ((status = drove__writer_create(use->out, &w)) != DROVE_OK) goto end;
-        if ((status = predict_to(&u, use, drove__writer_stream(w))) == DROVE_OK) {
+        if ((status = predict_to(&u, use, &threshold, drove__writer_stream(w))) == DROVE_OK) {
             status = drove__writer_commit(w);
             goto end;
         }

@@ -11,7 +11,7 @@ m = json.load(open(sys.argv[1]), parse_constant=lambda word: sys.exit("found " +
 sys.exit(not eval(sys.argv[2]))
 END
 }
-keys="{'accuracy', 'balanced_accuracy', 'log_loss', 'auc', 'f1_macro', 'per_class', 'per_value', 'confusion', \
+keys="{'average_precision', 'threshold', 'accuracy', 'balanced_accuracy', 'log_loss', 'auc', 'f1_macro', 'per_class', 'per_value', 'confusion', \
 'calibration', 'rmse', 'mae', 'r2', 'f1_micro', 'constant'}"
 
 # ---- several classes ----
@@ -92,10 +92,83 @@ holds out.txt "m['metrics']['constant']['guess'] == 'no' and 0 <= m['metrics']['
 run_for 0 predict rare/model.safetensors --data csv:rare.csv
 [ "$(head -n 1 out.txt)" = 'label,p_no,"p_yes, really"' ] || fail "header: $(head -n 1 out.txt)"
 awk -F, 'NR > 1 && (NF != 3 || $2 + $3 < 0.9999 || $2 + $3 > 1.0001 || $1 != "no") { exit 1 }' out.txt || fail "$(head -n 3 out.txt)"
+
+# ---- a threshold for the rare class ----
+awk 'BEGIN { srand(5); for (i = 0; i < 2000; i++) { a = 6 * rand() - 3; b = rand(); print a "," b "," (rand() < 1 / (1 + exp(4.5 - 1.2 * a)) ? "yes" : "no") } }' >churn.csv
+run_for 0 train --data csv:churn.csv --test none --model logistic --threads 1 --seed 1 --until epochs=10 --lr 0.05 --out churn
+grep -q '^  Class yes ([0-9.]* % of the rows) is hardly ever predicted: [0-9]* of its [0-9]* rows are found.$' out.txt || fail "expected a remark: $(cat out.txt)"
+grep -q -- '--class-weight balanced, or eval --threshold f1 and predict --threshold.$' out.txt || fail "$(cat out.txt)"
+run_for 0 predict churn --data csv:churn.csv
+cp out.txt churn.txt
+for threshold in f1 cost:fp=1,fn=8 0.25; do
+    run_for 0 eval churn --data csv:churn.csv --threshold $threshold --json
+    cp out.txt chosen.json
+    value=$(python3 -c 'import json; print(json.load(open("chosen.json"))["metrics"]["threshold"]["value"])')
+    run_for 0 predict churn --data csv:churn.csv --threshold "$value"
+    cp out.txt labels.csv
+    python3 - "$threshold" <<'END' || fail "--threshold $threshold: $(head -c 500 chosen.json)"
+import csv, json, sys
+found = json.load(open("chosen.json"))
+m = found["metrics"]
+t = m["threshold"]
+true = [row[2] == "yes" for row in csv.reader(open("churn.csv"))]
+said = [row["label"] == "yes" for row in csv.DictReader(open("labels.csv"))]
+p = [float(row["p_yes"]) for row in csv.DictReader(open("churn.txt"))]
+
+def counts(said):
+    return [sum(t == a and s == b for t, s in zip(true, said)) for a, b in ((1, 1), (0, 1), (1, 0), (0, 0))]
+
+def f1(said):
+    hit, wrong, missed, _ = counts(said)
+    return 2 * hit / (2 * hit + wrong + missed)
+
+def cost(said):
+    _, wrong, missed, _ = counts(said)
+    return (wrong + 8 * missed) / len(true)
+
+hit, wrong, missed, right = counts(said)
+assert m["confusion"] == [[right, wrong], [missed, hit]], m["confusion"]
+assert abs(found["accuracy"] - (hit + right) / len(true)) < 1e-8 and found["accuracy"] == m["accuracy"]
+assert t["class"] == "yes" and abs(t["f1"] - f1(said)) < 1e-8 and abs(t["recall"] - hit / (hit + missed)) < 1e-8
+if sys.argv[1] == "f1":
+    assert all(t["f1"] >= f1([q >= least for q in p]) - 1e-8 for least in set(p))
+elif sys.argv[1] == "0.25":
+    assert t["by"] == "given" and t["value"] == 0.25
+else:
+    assert t["by"] == "cost" and abs(t["cost"] - cost(said)) < 1e-8
+    assert all(t["cost"] <= cost([q >= least for q in p]) + 1e-8 for least in set(p))
+# average precision: the mean precision down to each row of the class
+assert abs(m["average_precision"] - sum(sum(t for t, q in zip(true, p) if q >= own) / sum(q >= own for q in p)
+    for own, is_own in zip(p, true) if is_own) / sum(true)) < 1e-8
+END
+done
+run_for 0 eval churn --data csv:churn.csv --threshold f1
+grep -q '^threshold [0-9.]* (largest F1 of these examples): yes from this probability on$' out.txt || fail "$(cat out.txt)"
+run_for 0 eval churn --data csv:churn.csv --threshold 0.25 --metrics none
+grep -q '^accuracy' out.txt || fail "$(cat out.txt)"
+run_for 0 predict churn --data csv:churn.csv --threshold 0 --format lines
+[ "$(sort -u out.txt)" = yes ] || fail "a threshold of 0 takes all rows: $(sort out.txt | uniq -c)"
+# MODEL FILE THRESHOLD TEXT: one line about --threshold that has TEXT, and nothing else.
+refuses() {
+    run_for 2 eval "$1" --data "$2" --threshold "$3"
+    [ "$(wc -l <err.txt)" = 1 ] && [ ! -s out.txt ] || fail "--threshold $3: expected one line: $(cat err.txt)"
+    grep -q -- "--threshold: .*$4" err.txt || fail "--threshold $3: expected $4: $(cat err.txt)"
+}
+refuses churn csv:churn.csv 1.5 'number from 0 to 1, found "1.5"'
+refuses churn csv:churn.csv cost:fp=1 'cost:fp=1,fn=5, found "cost:fp=1"'
+refuses digits "$data&part=test" f1 'two classes, found 10 classes'
+run_for 2 predict churn --data csv:churn.csv --threshold f1
+grep -q 'drove eval --threshold f1 prints the number' err.txt || fail "$(cat err.txt)"
+run_for 2 predict churn --data csv:churn.csv --threshold 2
+run_for 2 predict churn --data csv:churn.csv --threshold 0.5 --format npy
+run_for 2 predict digits --data "$data&part=test" --threshold 0.5
+[ "$(wc -l <err.txt)" = 1 ] && [ ! -s out.txt ] || fail "expected one line: $(cat err.txt)"
+
 # Margins are no probabilities.
 run_for 0 train --data csv:rare.csv --test none --model svm --lr 0.001 --threads 1 --until epochs=1 --out margins --quiet
 run_for 0 eval margins/model.safetensors --data csv:rare.csv --json
 holds out.txt "m['metrics']['log_loss'] is None and m['metrics']['calibration'] is None and m['metrics']['auc'] is not None"
+refuses margins csv:rare.csv f1 'gives probabilities, such as logistic, found hinge'
 run_for 0 predict margins/model.safetensors --data csv:rare.csv
 [ "$(head -n 1 out.txt)" = label,score ] || fail "header: $(head -n 1 out.txt)"
 
@@ -108,6 +181,7 @@ holds out.txt "m['metrics']['accuracy'] is None and m['metrics']['per_class'] is
 holds out.txt "abs(m['metrics']['constant']['r2']) < 1e-6 and m['metrics']['constant']['rmse'] > 1"
 run_for 0 eval values/model.safetensors --data csv:values.csv
 grep -q '^RMSE  ' out.txt || fail "$(cat out.txt)"
+refuses values csv:values.csv f1 'found one of values'
 run_for 0 predict values/model.safetensors --data csv:values.csv
 [ "$(head -n 1 out.txt)" = value ] || fail "header: $(head -n 1 out.txt)"
 
@@ -117,6 +191,7 @@ run_for 0 train --data libsvm:labels.svm --test none --model logistic --lr 1 --t
 run_for 0 eval sets/model.safetensors --data libsvm:labels.svm --json
 holds out.txt "m['metrics']['f1_micro'] == m['accuracy'] and m['metrics']['f1_macro'] is not None and m['metrics']['confusion'] is None"
 holds out.txt "len(m['metrics']['per_class']) == 2"
+refuses sets libsvm:labels.svm f1 'found one of label sets'
 run_for 0 predict sets/model.safetensors --data libsvm:labels.svm
 [ "$(head -n 1 out.txt)" = p_0,p_1 ] || fail "header: $(head -n 1 out.txt)"
 run_for 0 predict sets/model.safetensors --data libsvm:labels.svm --format lines

@@ -14,6 +14,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_digits, make_classification, make_multilabel_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,6 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import drove
 from drove import DroveClassifier, DroveRegressor
+from drove._train import labelled
 
 # Stochastic gradient descent sees a row of weight 2 once, two rows in two steps: scikit-learn says the same of its own.
 EXPECTED = {name: "weights are not repetitions for stochastic gradient descent"
@@ -281,6 +283,52 @@ class Tables(unittest.TestCase):
         model = DroveClassifier("logistic", random_state=0, until="epochs=20").fit(X, y)
         np.testing.assert_array_equal(model.predict(X), model.predict(X.copy()))
         np.testing.assert_array_equal(model.predict(X), model.predict(X[["b", "a", "c"]]))  # columns go by their names
+
+
+class Thresholds(unittest.TestCase):
+    """A rare class from another probability than one half on."""
+
+    def setUp(self):
+        self.X, self.y = make_classification(n_samples=600, n_features=6, weights=[0.9], flip_y=0.05, random_state=3)
+
+    def test_the_second_class_is_predicted_from_it_on(self):
+        for model in ("logistic", "mlp:8"):
+            for y in (self.y, np.where(self.y == 1, "a", "b"), -self.y):  # the rare class last, first, and by numbers turned
+                found = DroveClassifier(model, random_state=0, until="epochs=10").fit(self.X, y)
+                p = found.predict_proba(self.X)[:, 1]
+                for threshold in (0.1, 0.3, 0.9):
+                    expected = found.classes_[(p >= threshold).astype(int)]
+                    near = np.abs(p - threshold) < 1e-6
+                    np.testing.assert_array_equal(found.predict(self.X, threshold=threshold)[~near], expected[~near])
+                self.assertEqual(set(found.predict(self.X, threshold=0)), {found.classes_[1]})
+
+    def test_evaluate_finds_the_best(self):
+        model = DroveClassifier("logistic", random_state=0, until="epochs=10").fit(self.X, self.y)
+        rows = labelled(self.X.astype(np.float32), self.y)
+        usual, best = model.model_.evaluate(rows), model.model_.evaluate(rows, threshold="f1")
+        self.assertIsNone(usual["metrics"]["threshold"])
+        p = model.predict_proba(self.X)[:, 1]
+        precision, recall, _ = precision_recall_curve(self.y, p)
+        f1 = (2 * precision * recall / np.maximum(precision + recall, 1e-30)).max()
+        found = best["metrics"]["threshold"]
+        self.assertAlmostEqual(found["f1"], f1, places=6)
+        self.assertAlmostEqual(f1_score(self.y, model.predict(self.X, threshold=found["value"])), f1, places=6)
+        self.assertAlmostEqual(best["metrics"]["average_precision"], average_precision_score(self.y, p), places=6)
+        self.assertEqual(model.model_.evaluate(rows, threshold=0.25)["metrics"]["threshold"]["value"], 0.25)
+        with self.assertRaisesRegex(ValueError, "cost:fp=1,fn=5"):
+            model.model_.evaluate(rows, threshold="cost")
+
+    def test_says_what_is_wrong(self):
+        model = DroveClassifier("logistic", random_state=0, until="epochs=2").fit(self.X, self.y)
+        for wrong in (1.5, -1, np.nan, "f1"):
+            with self.assertRaisesRegex(ValueError, "threshold: expected a number from 0 to 1"):
+                model.predict(self.X, threshold=wrong)
+        three = DroveClassifier("logistic", random_state=0, until="epochs=2").fit(self.X, np.arange(600) % 3)
+        with self.assertRaisesRegex(ValueError, "two classes, found 3 classes"):
+            three.predict(self.X, threshold=0.5)
+        margin = DroveClassifier("svm", random_state=0, until="epochs=2").fit(self.X, self.y)
+        with self.assertRaisesRegex(ValueError, "gives probabilities, such as logistic, found hinge"):
+            margin.predict(self.X, threshold=0.5)
 
 
 class Life(unittest.TestCase):

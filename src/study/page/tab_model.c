@@ -20,6 +20,7 @@ static void print_metrics(const json_t *held_out, const json_t *training, FILE *
                 {"balanced_accuracy", "balanced accuracy"},
                 {"log_loss", "log loss"},
                 {"auc", "AUC"},
+                {"average_precision", "average precision"},
                 {"f1_macro", "F1, mean of the classes"},
                 {"f1_micro", "F1 of all labels"},
                 {"rmse", "RMSE"},

@@ -68,6 +68,17 @@ def area(truth, score, weight, k):
     return float(np.mean(areas)) if areas else math.nan
 
 
+def precision_area(truth, score, weight, k):
+    """The same of the average precision; beside it that of equal scores, the share of the class."""
+    if k == 2:
+        columns = [(truth == 1, score[:, -1])]
+    else:
+        columns = [(truth == c, score[:, c]) for c in range(k)]
+    found = [[metrics.average_precision_score(t, s, sample_weight=weight) for s in (score, np.zeros(len(t)))]
+             for t, score in columns if 0 < t.sum() < len(t)]
+    return [float(mean) for mean in np.mean(found, axis=0)] if found else [math.nan] * 2
+
+
 def calibration(truth, p, guess, weight, k):
     """Expected calibration error with the bins of calibration_curve."""
     hit, said = (truth == 1, p[:, 1]) if k == 2 else (truth == guess, p.max(axis=1))
@@ -118,7 +129,8 @@ def class_figures(case):
             metrics.accuracy_score(truth, constant, sample_weight=weight),
             metrics.balanced_accuracy_score(truth, constant, sample_weight=weight),
             -np.average(np.log(prior)[np.arange(len(truth)), truth], weights=weight),
-            metrics.f1_score(truth, constant, average="macro", sample_weight=weight, zero_division=0)]
+            metrics.f1_score(truth, constant, average="macro", sample_weight=weight, zero_division=0),
+            *precision_area(truth, score, weight, k)]
 
 
 def value_figures(case):

@@ -8,7 +8,7 @@
 #include "metrics/tally.h"
 #include "support/test.h"
 
-enum { MOST_CLASSES = 20, N_CLASS_FIGURES = 15, N_VALUE_FIGURES = 6, N_LABEL_FIGURES = 4 };
+enum { MOST_CLASSES = 20, N_CLASS_FIGURES = 17, N_VALUE_FIGURES = 6, N_LABEL_FIGURES = 4 };
 
 typedef struct class_case {
     const char *name;
@@ -152,9 +152,11 @@ static void check_classes(const class_case *c)
                                            m->constant.accuracy,
                                            m->constant.balanced_accuracy,
                                            m->constant.log_loss,
-                                           m->constant.f1_macro};
+                                           m->constant.f1_macro,
+                                           m->model.average_precision,
+                                           m->constant.average_precision};
     for (size_t i = 0; i < N_CLASS_FIGURES; i++) assert_near(c->name, i, found[i], c->expected[i]);
-    assert_true(m->auc_error == 0.0);
+    assert_true(m->auc_error == 0.0 && m->average_precision_error == 0.0);
     drove_metrics_destroy(m);
     free(r.truth);
     free(r.score);

@@ -1,5 +1,5 @@
-/* Tallies: the AUC against the pairs themselves, exact and by histograms; blocks of rows; what is
- * not defined; limits. */
+/* Tallies: the AUC against the pairs themselves, average precision against counts, exact and by
+ * histograms; blocks of rows; what is not defined; limits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,42 +53,108 @@ static double slow_area(const rows *r, unsigned n_columns, unsigned column, bool
     return area / pairs;
 }
 
-static double area_of(const rows *r, unsigned n_columns, bool is_probability, bool is_weighted,
-                      size_t most_bytes, double *error)
+/* Sums of the weights of the positive rows and of all with a score of at least `least`. */
+static void count_above(const rows *r, unsigned n_columns, unsigned column, bool is_weighted,
+                        double least, double *positive, double *all)
+{
+    *positive = *all = 0.0;
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        if ((double)r->score[i * n_columns + column] < least) continue;
+        const double w = is_weighted ? (double)r->weight[i] : 1.0;
+        *all += w;
+        if (r->truth[i] == (n_columns == 1 ? 1 : (int32_t)column)) *positive += w;
+    }
+}
+
+/* The mean, over the positive rows, of the precision among the rows that score no less: the sum
+ * of gains in recall times precision, as each distinct score gains its positive rows. */
+static double slow_precision(const rows *r, unsigned n_columns, unsigned column, bool is_weighted)
+{
+    double sum = 0.0, weights = 0.0, positive, all;
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        if (r->truth[i] != (n_columns == 1 ? 1 : (int32_t)column)) continue;
+        const double w = is_weighted ? (double)r->weight[i] : 1.0;
+        count_above(r, n_columns, column, is_weighted, (double)r->score[i * n_columns + column],
+                    &positive, &all);
+        sum += w * positive / all;
+        weights += w;
+    }
+    return sum / weights;
+}
+
+static drove_areas areas_of(const rows *r, unsigned n_columns, bool is_probability,
+                            bool is_weighted, size_t most_bytes)
 {
     const drove_ranking_options opt = {.n_columns = n_columns,
                                        .n_rows = N_ROWS,
                                        .most_bytes = most_bytes,
                                        .is_probability = is_probability};
     drove_ranking *ranking;
-    double auc;
+    drove_areas areas;
     assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
     for (unsigned i = 0; i < N_ROWS; i++)
         drove__ranking_add(ranking, r->score + i * n_columns, r->truth[i],
                            is_weighted ? (double)r->weight[i] : 1.0);
-    assert_int_equal(drove__ranking_auc(ranking, &auc, error), DROVE_OK);
+    assert_int_equal(drove__ranking_areas(ranking, &areas), DROVE_OK);
     drove__ranking_destroy(ranking);
-    return auc;
+    return areas;
 }
 
-TEST(area_is_the_share_of_pairs_in_order)
+TEST(areas_are_those_of_all_pairs_and_of_all_thresholds)
 {
     rows *r = calloc(1, sizeof *r);
     for (unsigned way = 0; way < 8; way++) {
         const unsigned n_columns = (way & 1) != 0 ? 3 : 1;
         bool is_probability = (way & 2) != 0, is_weighted = (way & 4) != 0;
-        double expected = 0.0, error, rough_error;
+        double auc = 0.0, precision = 0.0, share = 0.0;
         draw_rows(r, n_columns == 1 ? 2 : 3, n_columns, is_probability);
-        for (unsigned k = 0; k < n_columns; k++)
-            expected += slow_area(r, n_columns, k, is_weighted) / n_columns;
-        double exact = area_of(r, n_columns, is_probability, is_weighted, 0, &error);
-        assert_true(fabs(exact - expected) < 1e-12);
-        assert_true(error == 0.0);
-        double rough = area_of(r, n_columns, is_probability, is_weighted, 1000, &rough_error);
-        assert_true(fabs(rough - expected) <= rough_error + 1e-12);
-        assert_true(rough_error < 0.2 && rough_error > 0.0);
+        for (unsigned k = 0; k < n_columns; k++) {
+            double positive, all;
+            count_above(r, n_columns, k, is_weighted, -INFINITY, &positive, &all);
+            auc += slow_area(r, n_columns, k, is_weighted) / n_columns;
+            precision += slow_precision(r, n_columns, k, is_weighted) / n_columns;
+            share += positive / all / n_columns;
+        }
+        const drove_areas exact = areas_of(r, n_columns, is_probability, is_weighted, 0);
+        assert_true(fabs(exact.auc - auc) < 1e-12);
+        assert_true(fabs(exact.average_precision - precision) < 1e-12);
+        assert_true(fabs(exact.share - share) < 1e-12);
+        assert_true(exact.auc_error == 0.0 && exact.average_precision_error == 0.0);
+        const drove_areas rough = areas_of(r, n_columns, is_probability, is_weighted, 1000);
+        assert_true(fabs(rough.auc - auc) <= rough.auc_error + 1e-12);
+        assert_true(rough.auc_error < 0.2 && rough.auc_error > 0.0);
+        assert_true(fabs(rough.average_precision - precision) <=
+                    rough.average_precision_error + 1e-12);
+        assert_true(rough.average_precision_error < 0.3 && rough.average_precision_error > 0.0);
     }
     free(r);
+}
+
+/* Whatever the order inside a bin is, the bound holds: positive rows first, or last. */
+TEST(the_bound_of_the_average_precision_holds_at_its_ends)
+{
+    enum { N = 40 };
+    for (int positive_first = 0; positive_first < 2; positive_first++) {
+        drove_areas of[2];
+        for (int is_rough = 0; is_rough < 2; is_rough++) {
+            const drove_ranking_options opt = {.n_columns = 1,
+                                               .n_rows = N,
+                                               .most_bytes = is_rough ? 1 : 0,
+                                               .is_probability = true};
+            drove_ranking *ranking;
+            assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
+            for (int i = 0; i < N; i++) {
+                const float p = 0.3f + 1e-6f * (float)i;
+                drove__ranking_add(ranking, &p, (i < N / 2) != positive_first, 1.0);
+            }
+            assert_int_equal(drove__ranking_areas(ranking, &of[is_rough]), DROVE_OK);
+            drove__ranking_destroy(ranking);
+        }
+        const double error = fabs(of[1].average_precision - of[0].average_precision);
+        assert_true(of[1].average_precision == 0.5);
+        assert_true(error > 0.1 && error <= of[1].average_precision_error + 1e-12);
+        assert_true(of[1].average_precision_error <= 0.5);
+    }
 }
 
 /* 65,536 bins tell probabilities apart wherever they lie. */
@@ -100,15 +166,15 @@ TEST(full_histograms_are_fine_at_both_ends)
                                        .is_probability = true};
     drove_ranking *ranking;
     uint64_t x = 7;
-    double auc, error;
+    drove_areas areas;
     assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
     for (unsigned i = 0; i < N; i++) {
         double u = uniform(&x), tiny = exp(-3 - 10 * u);
         float p = i % 2 ? (float)tiny : 1.0f - (float)tiny;
         drove__ranking_add(ranking, &p, uniform(&x) < u, 1.0);
     }
-    assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
-    assert_true(error < 1e-3);
+    assert_int_equal(drove__ranking_areas(ranking, &areas), DROVE_OK);
+    assert_true(areas.auc_error < 1e-3 && areas.average_precision_error < 1e-3);
     drove__ranking_destroy(ranking);
 }
 
@@ -123,11 +189,12 @@ TEST(histograms_take_all_the_memory_they_may)
                                            .most_bytes = BINS * 2 * sizeof(double) - lacking,
                                            .is_probability = true};
         drove_ranking *ranking;
-        double auc, error;
+        drove_areas areas;
         assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
         for (int i = 0; i < 2; i++) drove__ranking_add(ranking, &score[i], i, 1.0);
-        assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
-        assert_true(auc == (lacking == 0 ? 1.0 : 0.5) && error == (lacking == 0 ? 0.0 : 0.5));
+        assert_int_equal(drove__ranking_areas(ranking, &areas), DROVE_OK);
+        assert_true(areas.auc == (lacking == 0 ? 1.0 : 0.5) &&
+                    areas.auc_error == (lacking == 0 ? 0.0 : 0.5));
         drove__ranking_destroy(ranking);
     }
 }
@@ -139,11 +206,11 @@ TEST(the_last_bit_of_a_score_counts)
     const int32_t truth[] = {1, 0, 1, 0};
     const drove_ranking_options opt = {.n_columns = 1, .n_rows = 4};
     drove_ranking *ranking;
-    double auc, error;
+    drove_areas areas;
     assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
     for (int i = 0; i < 4; i++) drove__ranking_add(ranking, &score[i], truth[i], 1.0);
-    assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
-    assert_true(auc == 1.0);
+    assert_int_equal(drove__ranking_areas(ranking, &areas), DROVE_OK);
+    assert_true(areas.auc == 1.0 && areas.average_precision == 1.0);
     drove__ranking_destroy(ranking);
 }
 
@@ -153,15 +220,15 @@ TEST(an_area_needs_both_kinds_and_numbers)
     const float score[] = {0.1f, 0.7f, NAN};
     const int32_t truth[] = {1, 1, 0};
     drove_ranking *ranking;
-    double auc, error;
+    drove_areas areas;
     assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
-        assert_true(isnan(auc));
+        assert_int_equal(drove__ranking_areas(ranking, &areas), DROVE_OK);
+        assert_true(isnan(areas.auc) && isnan(areas.average_precision));
         drove__ranking_add(ranking, &score[i], truth[i], 1.0);
     }
-    assert_int_equal(drove__ranking_auc(ranking, &auc, &error), DROVE_OK);
-    assert_true(isnan(auc));
+    assert_int_equal(drove__ranking_areas(ranking, &areas), DROVE_OK);
+    assert_true(isnan(areas.auc) && isnan(areas.average_precision));
     drove__ranking_destroy(ranking);
     drove__ranking_destroy(NULL);
 }

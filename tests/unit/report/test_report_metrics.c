@@ -9,7 +9,7 @@
 #include "report/sections.h"
 #include "support/test.h"
 
-static const drove_metrics_figures nothing = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+static const drove_metrics_figures nothing = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
 static char cat[] = "cat", dog[] = "a \"dog\"";
 static double confusion[] = {3, 1, 0, 4};
@@ -60,10 +60,14 @@ static char *text_of(const drove_metrics *m)
 
 TEST(the_keys_are_these)
 {
-    static const char *const keys[] = {
-        "accuracy",  "balanced_accuracy", "log_loss",    "auc",      "f1_macro",
-        "per_class", "confusion",         "calibration", "rmse",     "mae",
-        "r2",        "f1_micro",          "constant",    "per_value"};
+    static const char *const keys[] = {"accuracy",  "balanced_accuracy",
+                                       "log_loss",  "auc",
+                                       "f1_macro",  "per_class",
+                                       "confusion", "calibration",
+                                       "rmse",      "mae",
+                                       "r2",        "f1_micro",
+                                       "constant",  "per_value",
+                                       "threshold", "average_precision"};
     drove_metrics_class per_class[2];
     drove_metrics m = two_classes(per_class);
     json_t *object = json_of(&m);
@@ -114,17 +118,77 @@ TEST(the_keys_are_these)
     confusion[1] = 1;
 }
 
+/* A rare class of ten rows or more of which fewer than one in twenty is found. */
+TEST(a_rare_class_that_is_hardly_ever_predicted_is_named)
+{
+    drove_metrics_class per_class[2];
+    drove_metrics m = two_classes(per_class);
+    m.weight = 1000;
+    per_class[0].support = 800;
+    per_class[1] = (drove_metrics_class){dog, 0.5, 0.045, 0.1, 200};
+    char *text = text_of(&m);
+    assert_non_null(strstr(text,
+                           "Class a \"dog\" (20 % of the rows) is hardly ever predicted: 9 of "
+                           "its 200 rows are found.\n"
+                           "More are with train --class-weight balanced, or eval --threshold "
+                           "f1 and predict --threshold.\n"));
+    free(text);
+
+    /* probabilities alone have thresholds */
+    m.has_calibration = 0;
+    text = text_of(&m);
+    assert_non_null(strstr(text, "More are with train --class-weight balanced.\n"));
+    free(text);
+
+    /* enough are found; too few rows; no rarer than the others */
+    static const double others[][2] = {{0.05, 200}, {0.0, 9}, {0.0, 500}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        per_class[1].recall = others[i][0];
+        per_class[1].support = others[i][1];
+        text = text_of(&m);
+        assert_null(strstr(text, "hardly ever"));
+        free(text);
+    }
+}
+
+TEST(a_threshold_is_printed_with_what_it_gives)
+{
+    drove_metrics_class per_class[2];
+    drove_metrics m = two_classes(per_class);
+    json_t *object = json_of(&m);
+    assert_true(json_is_null(json_object_get(object, "threshold")));
+    json_decref(object);
+    m.threshold = (drove_metrics_threshold){0.123456789, "cost", 0.5, 0.25, 1.0 / 3.0, 0.75};
+    char *text = text_of(&m);
+    assert_non_null(strstr(text, "\nthreshold 0.123456789 (least cost of these examples): a "
+                                 "\"dog\" from this probability on\n"
+                                 "           precision 0.5000, recall 0.2500, F1 0.3333, cost 0.75 "
+                                 "an example\n"));
+    free(text);
+    object = json_of(&m);
+    const json_t *t = json_object_get(object, "threshold");
+    assert_string_equal(json_string_value(json_object_get(t, "class")), dog);
+    assert_string_equal(json_string_value(json_object_get(t, "by")), "cost");
+    assert_true(json_real_value(json_object_get(t, "value")) == 0.123456789);
+    assert_true(json_real_value(json_object_get(t, "precision")) == 0.5);
+    assert_true(json_real_value(json_object_get(t, "recall")) == 0.25);
+    assert_true(fabs(json_real_value(json_object_get(t, "f1")) - 1.0 / 3.0) < 1e-8);
+    assert_true(json_real_value(json_object_get(t, "cost")) == 0.75);
+    json_decref(object);
+}
+
 /* Every figure by its name: shares in percent, what is missing in the guess as a dash. */
 TEST(figures_for_people)
 {
     drove_metrics_class per_class[2];
     drove_metrics m = two_classes(per_class);
-    m.model = (drove_metrics_figures){0.5, 0.25, 0.125, 0.75, 0.625, 1, 2, 3, 4};
+    m.model = (drove_metrics_figures){0.5, 0.25, 0.125, 0.75, 0.375, 0.625, 1, 2, 3, 4};
     m.constant = nothing;
     m.per_class = NULL;
     m.n_classes = 0;
     m.confusion = NULL;
     m.auc_error = 0.002;
+    m.average_precision_error = 0.004;
     m.calibration_error = NAN;
     char *text = text_of(&m);
     assert_string_equal(text, "                        model  constant guess (of these examples)\n"
@@ -132,12 +196,14 @@ TEST(figures_for_people)
                               "balanced accuracy     25.00 %               -\n"
                               "log loss                0.125               -\n"
                               "AUC                      0.75               -\n"
+                              "average precision       0.375               -\n"
                               "RMSE                        1               -\n"
                               "MAE                         2               -\n"
                               "R2                          3               -\n"
                               "micro-F1                    4               -\n"
                               "macro-F1                0.625               -\n"
-                              "                   by histograms: AUC within 0.002\n");
+                              "                   by histograms: AUC within 0.002, "
+                              "average precision within 0.004\n");
     free(text);
 }
 
