@@ -21,7 +21,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Lines that differ from one machine, or one run, to the next.
-CHANCE = re.compile(r"^(epoch |drove: plateau|drove: chosen|drove: model: \d+ of at most |  (chosen|strategy|steps back|repeatable|speed|a step|staleness|to +\d+ %) )")
+CHANCE = re.compile(r"^(epoch |drove: plateau|drove: chosen|drove: model: \d+ of at most |  (chosen|strategy|steps back|repeatable|speed|parked|beside|a step|staleness|to +\d+ %) )")
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(e[-+]\d+)?")
 
 

@@ -105,7 +105,8 @@ static void read_all(drove_config *c)
 
     c->length = (drove_config_length){.is_auto = strcmp(o->until, "auto") == 0,
                                       .eval_every = o->eval_every,
-                                      .eval_examples = o->eval_examples};
+                                      .eval_examples = o->eval_examples,
+                                      .is_beside = word_of(o, "eval_beside") == 1};
     if (drove__until_parse(o->until, &c->length.until) != DROVE_OK)
         (void)drove__until_parse("auto", &c->length.until);
     if (drove__save_every_parse(o->save_every, &c->length.save_every) != DROVE_OK)
@@ -199,7 +200,8 @@ drove_plan_wanted drove__config_plan(const drove_config *config)
                                .n_threads = config->machine.n_threads,
                                .partition = config->machine.partition,
                                .bind = config->machine.bind,
-                               .owns_shard = config->exchange.owns_shard};
+                               .owns_shard = config->exchange.owns_shard,
+                               .beside = config->length.is_beside};
 }
 
 drove_modelfile_wanted drove__config_of_model(const drove_config *config)

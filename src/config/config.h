@@ -96,6 +96,7 @@ typedef struct drove_config_length {
     bool             is_auto;    /* --until: open */
     double           eval_every; /* epochs; 0: open */
     uint64_t         eval_examples;
+    bool             is_beside; /* --eval-beside: evaluations do not park the workers */
     drove_save_every save_every;
 } drove_config_length;
 

@@ -210,6 +210,10 @@ static const drove_option_info table[] = {
          "0.25"},
     {WHERE(eval_examples), .group = run, COUNT(0, 1e15), .default_text = "0", .value_name = "N",
      .help = "training examples of an evaluation; 0 = all"},
+    {WHERE(eval_beside), .group = run, TEXT, .default_text = "no", .words = "no yes",
+     .help = "evaluate a copy of the parameters while the workers go on, instead of parking them: "
+             "mutex, rwlock, leashed, ssp and softsync; the state is then saved at the end, or as "
+             "--save-every says, which parks them"},
     {WHERE(metrics), .group = run, TEXT, .default_text = "auto", .value_name = "WORD",
      .words = "auto none",
      .help =

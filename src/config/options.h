@@ -65,11 +65,12 @@ struct drove_options {
     char prefetch[DROVE_TEXT_SIZE];  /* on, hardware, hints, off */
     char memory[DROVE_TEXT_SIZE];    /* most bytes of the run, "1GiB"; "" = what is free */
     /* run */
-    char     defaults[DROVE_TEXT_SIZE]; /* "auto" or "classic" */
-    char     until[DROVE_TEXT_SIZE];    /* "auto", "loss=5%,epochs=10" */
-    double   eval_every;                /* epochs between evaluations, > 0; 0 = auto */
-    uint64_t eval_examples;             /* training examples of an evaluation; 0 = all */
-    char     metrics[DROVE_TEXT_SIZE];  /* of the summary: auto, none */
+    char     defaults[DROVE_TEXT_SIZE];    /* "auto" or "classic" */
+    char     until[DROVE_TEXT_SIZE];       /* "auto", "loss=5%,epochs=10" */
+    double   eval_every;                   /* epochs between evaluations, > 0; 0 = auto */
+    uint64_t eval_examples;                /* training examples of an evaluation; 0 = all */
+    char     eval_beside[DROVE_TEXT_SIZE]; /* "yes": while the workers go on */
+    char     metrics[DROVE_TEXT_SIZE];     /* of the summary: auto, none */
     uint64_t seed;
     char     out[DROVE_TEXT_SIZE];          /* folder, "auto"; "" = no files */
     char     resume[DROVE_TEXT_SIZE];       /* folder to continue in; "" = a new run */

@@ -295,6 +295,27 @@ static drove_status check_batches(const drove_config *c)
                        (unsigned long long)c->method.global_batch);
 }
 
+/* --eval-beside: what a record or a virtual clock has instead; auto would choose among strategies
+ * that cannot. */
+static drove_status check_beside(const drove_config *c)
+{
+    if (!c->length.is_beside) return DROVE_OK;
+    if (c->files.record != NULL || c->files.replay != NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "--eval-beside: expected no --record and --replay, whose runs are "
+                           "evaluated between two steps, found %s",
+                           c->files.record != NULL ? c->files.record : c->files.replay);
+    if (c->machine.modelled != NULL || c->machine.models_here)
+        return drove__fail(DROVE_E_ARG, "--eval-beside: expected no --machine, on whose clock no "
+                                        "evaluation parks the workers, found one");
+    if (c->method.strategy == NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "--eval-beside: expected a --strategy whose parameters can be "
+                           "copied while the workers write them (drove list combinations), found "
+                           "auto");
+    return DROVE_OK;
+}
+
 drove_status drove__config_validate(const drove_config *c, unsigned n_ranks)
 {
     const drove_options *o = c->said;
@@ -318,6 +339,7 @@ drove_status drove__config_validate(const drove_config *c, unsigned n_ranks)
     DROVE_TRY(check_model(o));
     DROVE_TRY(drove__options_check_words(o));
     DROVE_TRY(drove__partition_check(o->partition));
+    DROVE_TRY(check_beside(c));
     DROVE_TRY(check_method(c, n_ranks));
     DROVE_TRY(drove__loaders_parse(o->loaders, &unused_auto, &unused_n));
     drove_rounding rounding;

@@ -135,7 +135,11 @@ drove_status drove__facts_present(const drove_workers *workers, const drove_stat
     *out = (drove_present_facts){.progress = *p,
                                  .validation_loss = state->standing.validation_loss,
                                  .train_ns = state->standing.train_ns,
+                                 .parked = {.n = state->parkings.n,
+                                            .s = (double)state->parkings.ns * 1e-9,
+                                            .n_beside = state->parkings.n_beside},
                                  .exchanges = (workers->plan.ops->needs & DROVE_SYNC_SPREAD) != 0};
+    if (workers->loop->scoring.beside.is_on) return DROVE_OK; /* they write their traces */
     drove_status status = fill_workers(workers, out);
     if (status == DROVE_OK) status = fill_groups(workers, state, out);
     if (status != DROVE_OK) drove__facts_present_fini(out);

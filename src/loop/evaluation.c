@@ -79,8 +79,10 @@ static drove_status score_here(drove_loop *loop)
     uint32_t *row = drove__alloc(sc->chunk_rows, sizeof *row);
     drove_status status = row == NULL ? drove__fail_nomem("rows of a batch", sc->chunk_rows)
                                       : drove__engine_host.create(&opt, &e);
-    for (size_t i = sc->first; i < sc->n_chunks && status == DROVE_OK; i += sc->stride)
+    for (size_t i = sc->first; i < sc->n_chunks && status == DROVE_OK; i += sc->stride) {
         status = score_rows(sc, i, &drove__engine_host, e, row, UINT64_MAX);
+        if (sc->beside.is_on) sc->beside.look(sc->beside.context);
+    }
     drove__engine_host.destroy(e);
     drove__free(row);
     return status;
@@ -98,7 +100,7 @@ drove_status drove__scoring_run(drove_loop *loop, const drove_data *data, const 
     sc->n_chunks = (sc->n_rows + sc->chunk_rows - 1) / sc->chunk_rows;
     sc->first = first;
     sc->stride = stride;
-    if (drove__actor != NULL) return score_here(loop);
+    if (drove__loop_in_flight(loop)) return score_here(loop);
     do { /* again if a worker was lost: its chunk may not have been scored */
         n_left = h->ops->n_left(h);
         atomic_store(&sc->next, 0);

@@ -2,8 +2,9 @@
  * normalisation's statistics, measuring devices.
  *
  * drove__worker_*: on a worker's thread, for one command.  The rest: on the controlling thread,
- * workers parked.  On a virtual clock that thread may also do it while they train (it is an actor
- * then, and runs alone): by itself, in no virtual time, so that nothing it looks at is changed.
+ * workers parked.  While they train that thread does it by itself: on a virtual clock (it is an
+ * actor then, and runs alone) in no virtual time, so that nothing it looks at is changed; else at a
+ * copy of the parameters (drove_beside).
  */
 #ifndef DROVE_LOOP_EVALUATION_H
 #define DROVE_LOOP_EVALUATION_H

@@ -121,6 +121,17 @@ struct drove_worker {
     drove_worker_probe       probe;
 } DROVE_ALIGNED_CACHE_LINE;
 
+/* An evaluation of a copy of the parameters, by the controlling thread, while the workers train.
+ * That thread's alone. */
+typedef struct drove_beside {
+    float   *copy;    /* [sync->n_vector]; NULL: evaluations park the workers */
+    bool     is_on;   /* one is going on, of `copy` ... */
+    uint64_t updates; /* ... which holds so many */
+    /* Called between two chunks. */
+    void (*look)(void *context);
+    void *context;
+} drove_beside;
+
 typedef struct drove_scoring { /* one evaluation in chunks */
     const drove_data *data;
     const float      *theta;
@@ -128,6 +139,7 @@ typedef struct drove_scoring { /* one evaluation in chunks */
     size_t            chunk_rows;    /* examples of a chunk */
     unsigned          first, stride; /* of the chunks that are scored here: over ranks */
     drove_score      *chunk;         /* of all chunks of the largest evaluation */
+    drove_beside      beside;
     _Atomic size_t    next;
 } drove_scoring;
 
@@ -199,6 +211,21 @@ struct drove_loop {
 
 /* No further batch is begun, or, among ranks, none after the next exchange; by any thread. */
 void drove__loop_halt(drove_loop *loop);
+
+/* True if the controlling thread evaluates with the workers in the middle of their steps: on a
+ * virtual clock, where none of them runs meanwhile, or a copy. */
+static inline bool drove__loop_in_flight(const drove_loop *loop)
+{
+    return drove__actor != NULL || loop->scoring.beside.is_on;
+}
+
+/* The vector to look at: the copy that is being evaluated, or the current one, workers parked or on
+ * a virtual clock. */
+static inline drove_params drove__loop_now(const drove_loop *loop)
+{
+    const drove_beside *b = &loop->scoring.beside;
+    return b->is_on ? (drove_params){.theta = b->copy} : drove__sync_now(loop->sync);
+}
 
 static inline void drove__heartbeat(drove_worker *w)
 {

@@ -73,7 +73,7 @@ drove_status drove__population_run(drove_loop *loop, const float *theta)
     const size_t n = loop->model->n_params, n_statistics = loop->model->n_statistics;
     drove_status status;
     memcpy(loop->statistics.theta, theta, (n - n_statistics) * sizeof *theta);
-    if (drove__actor != NULL) {
+    if (drove__loop_in_flight(loop)) {
         memset(loop->statistics.theta + n - n_statistics, 0, n_statistics * sizeof *theta);
         return compute_here(loop);
     }

@@ -181,12 +181,18 @@ static void train(drove_worker *w)
     drove_batch batch;
     drove_status status = DROVE_OK;
     uint64_t before = named_ns(w), started = drove__clock_now(loop->clock);
+    uint64_t n_steps = 0, first_ns = 0, first_examples = 0;           /* of the first step */
+    const uint64_t examples_before = atomic_load(&w->trace.examples); /* its own alone */
     drove__order_cursor_init(&w->cursor);
     while (!atomic_load(&w->health.is_lost) && drove__batches_next(w, &task, &batch, &status)) {
         drove__heartbeat(w);
         if (status == DROVE_OK)
             status = drove__step(w, &task, &batch, drove__step_size(loop, &task));
         if (status != DROVE_OK) break;
+        if (++n_steps == 1) {
+            first_ns = drove__clock_now(loop->clock) - loop->source->open_ns;
+            first_examples = atomic_load(&w->trace.examples) - examples_before;
+        }
         /* Somebody wishes it, and all see it behind the same exchange. */
         if (loop->ending.halt_seen != NULL && atomic_load(loop->ending.halt_seen))
             loop->source->ops->halt(loop->source);
@@ -194,6 +200,10 @@ static void train(drove_worker *w)
     if (status == DROVE_OK && !atomic_load(&w->health.is_lost)) status = drove__step_settle(w);
     drove__batches_end(w);
     if (status != DROVE_OK) give_up(w, status);
+    if (n_steps > 1) {
+        w->trace.start_ns += first_ns;
+        w->trace.start_examples += first_examples;
+    }
     uint64_t spent = drove__clock_now(loop->clock) - started, named = named_ns(w) - before;
     w->trace.phase_ns[DROVE_PHASE_OTHER] += spent > named ? spent - named : 0;
 }

@@ -373,6 +373,7 @@ static drove_status check_combination(const drove_plan *p, const drove_plan_want
                            .procs = p->host == DROVE_HOST_PROCS,
                            .ranks = p->host == DROVE_HOST_RANKS,
                            .typed = drove__precision_is_words(wanted->precision),
+                           .beside = wanted->beside,
                            .engine_can = DROVE_COMBINE_FUSED | DROVE_COMBINE_TYPED};
     for (unsigned i = p->first_here; i < p->first_here + p->n_here; i++) {
         c.any_device |= p->worker[i].device != NULL;
@@ -396,6 +397,9 @@ static drove_status check_combination(const drove_plan *p, const drove_plan_want
                            "--strategy %s: %s; %u ranks were started: expected one of %s "
                            "(allreduce is what sync is among ranks)",
                            p->spec, why, p->n_ranks, names);
+    if (c.beside && drove__sync_not_beside(p->ops) == why)
+        return drove__fail(DROVE_E_ARG, "--eval-beside: --strategy %s: %s; expected one of %s",
+                           p->spec, why, names);
     if (c.typed && names[0] == '\0') /* no strategy does: it is the workers */
         return drove__fail(DROVE_E_ARG, "--precision %s: --workers %s: %s", wanted->precision,
                            wanted->workers != NULL ? wanted->workers : "", why);

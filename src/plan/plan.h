@@ -41,6 +41,7 @@ typedef struct drove_plan_wanted {
     unsigned    partition; /* groups of cores; 0: none; or DROVE_PARTITION_AUTO */
     drove_bind  bind;
     bool        owns_shard; /* each worker trains on a part of its own */
+    bool        beside;     /* evaluated while the workers train */
 } drove_plan_wanted;
 
 typedef struct drove_machine {  /* where the run is */

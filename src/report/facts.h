@@ -243,6 +243,12 @@ typedef struct drove_start_facts {
     drove_strategy_facts  strategy_choice;
 } drove_start_facts;
 
+typedef struct drove_parked_facts { /* stops of the workers, who then went on */
+    uint64_t n;
+    double   s;        /* in all */
+    uint64_t n_beside; /* evaluations that stopped nobody */
+} drove_parked_facts;
+
 /* At an evaluation, or at the end: the log's records and the events. */
 typedef struct drove_present_facts {
     drove_progress      progress;
@@ -255,6 +261,7 @@ typedef struct drove_present_facts {
     drove_group_facts  *group;           /* [n_groups] */
     uint64_t            groups_since_ns; /* training time when these workers began */
     uint64_t            logged_ns;       /* training time at the last record of the log */
+    drove_parked_facts  parked;
 } drove_present_facts;
 
 /* At the end: the summary. */

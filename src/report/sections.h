@@ -17,6 +17,14 @@ typedef struct drove_totals { /* over some workers */
 /* totals.c; over workers first .. first + n - 1 */
 void drove__report_add_up(const drove_present_facts *f, unsigned first, unsigned n,
                           drove_totals *out);
+/* The whole run, 1/s; NaN before it has trained.  Without each worker's start behind a parking
+ * (trace/trace.h: start_ns): the rate of a worker is that of its other steps over the rest of the
+ * training time, and the run's is their sum. */
+typedef struct drove_rates {
+    double examples, updates;
+    double start_s; /* what was left out, mean of the workers */
+} drove_rates;
+drove_rates drove__report_rates(const drove_present_facts *f);
 /* 1234567 -> "1,234,567"; valid until the fourth call after it on this thread. */
 const char *drove__report_grouped(double value);
 

@@ -92,7 +92,7 @@ static json_t *marks_json(const drove_facts *f, mark_part part)
 static void set_numbers(const drove_facts *f, const drove_totals *total, json_t **object)
 {
     const drove_progress *p = &f->now.progress;
-    const bool is_timed = p->train_s > 0.0;
+    const drove_rates rates = drove__report_rates(&f->now);
     const struct {
         const char *key;
         uint64_t value;
@@ -106,19 +106,23 @@ static void set_numbers(const drove_facts *f, const drove_totals *total, json_t 
         double value;
     } reals[] = {{"epochs", p->epochs},
                  {"train_s", p->train_s},
-                 {"examples_per_s", is_timed ? (double)p->examples / p->train_s : NAN},
-                 {"updates_per_s", is_timed ? (double)p->updates / p->train_s : NAN},
+                 {"examples_per_s", rates.examples},
+                 {"updates_per_s", rates.updates},
                  {"loss_initial", p->loss_initial},
                  {"loss", p->loss},
                  {"accuracy", p->accuracy},
                  {"test_loss", p->test_loss},
                  {"test_accuracy", p->test_accuracy},
-                 {"gnps",
-                  is_timed ? (double)p->examples / p->train_s * f->numbers_per_row * 1e-9 : NAN}};
+                 {"gnps", rates.examples * f->numbers_per_row * 1e-9}};
     for (size_t i = 0; i < DROVE_COUNT(counts); i++)
         drove__json_set(object, counts[i].key, json_integer((json_int_t)counts[i].value));
     for (size_t i = 0; i < DROVE_COUNT(reals); i++)
         drove__json_set(object, reals[i].key, drove__json_real(reals[i].value));
+    drove__json_set(object, "parked",
+                    json_pack("{s:I, s:o, s:o, s:I}", "times", (json_int_t)f->now.parked.n, "s",
+                              drove__json_real(f->now.parked.s), "start_s",
+                              drove__json_real(rates.start_s), "beside",
+                              (json_int_t)f->now.parked.n_beside));
 }
 
 drove_status drove__report_json(const drove_facts *f, char **out)

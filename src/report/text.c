@@ -117,11 +117,21 @@ static void print_speed(const drove_facts *f, FILE *stream)
     drove_totals total;
     drove__report_add_up(&f->now, 0, f->now.n_workers, &total);
     if (!(p->train_s > 0.0) || total.steps == 0) return;
+    const drove_rates rates = drove__report_rates(&f->now);
     fprintf(stream, "  speed       %s examples/s, %s updates/s: %s, %u %s, batch %s, kernels %s\n",
-            drove__report_grouped((double)p->examples / p->train_s),
-            drove__report_grouped((double)p->updates / p->train_s), f->start.strategy,
-            f->now.n_workers, kind_of_workers(f),
+            drove__report_grouped(rates.examples), drove__report_grouped(rates.updates),
+            f->start.strategy, f->now.n_workers, kind_of_workers(f),
             drove__report_grouped((double)f->start.update_rows), f->start.isa);
+    if (f->now.parked.n_beside > 0)
+        fprintf(stream, "  beside      %s evaluation%s while the workers went on\n",
+                drove__report_grouped((double)f->now.parked.n_beside),
+                f->now.parked.n_beside == 1 ? "" : "s");
+    if (f->now.parked.n > 0)
+        fprintf(stream,
+                "  parked      %s time%s for %.2f s, to evaluate or save; the speed leaves out "
+                "%.2f s of starting\n",
+                drove__report_grouped((double)f->now.parked.n), f->now.parked.n == 1 ? "" : "s",
+                f->now.parked.s, rates.start_s);
     print_precision(f, &total, stream);
 
     /* The parts of a step. */

@@ -22,6 +22,29 @@ void drove__report_add_up(const drove_present_facts *f, unsigned first, unsigned
     }
 }
 
+drove_rates drove__report_rates(const drove_present_facts *f)
+{
+    const drove_progress *p = &f->progress;
+    const double train_s = p->train_s;
+    drove_rates rates = {.examples = NAN, .updates = NAN};
+    double all = 0.0, rest = 0.0; /* rates with the starts and without */
+    if (!(train_s > 0.0)) return rates;
+    for (unsigned i = 0; i < f->n_workers; i++) {
+        const drove_trace_worker *t = f->worker[i].trace;
+        const uint64_t n = atomic_load(&t->examples);
+        const double start_s = (double)t->start_ns * 1e-9;
+        all += (double)n / train_s;
+        rates.start_s += start_s / f->n_workers;
+        if (start_s < train_s && t->start_examples < n)
+            rest += (double)(n - t->start_examples) / (train_s - start_s);
+        else rest += (double)n / train_s;
+    }
+    const double factor = all > 0.0 ? rest / all : 1.0;
+    rates.examples = (double)p->examples / train_s * factor;
+    rates.updates = (double)p->updates / train_s * factor;
+    return rates;
+}
+
 const char *drove__report_grouped(double value)
 {
     static _Thread_local char buffers[4][40];

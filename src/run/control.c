@@ -21,7 +21,8 @@
 #include <signal.h>
 #include <string.h>
 
-static const uint64_t TICK_NS = 100000000; /* display, signals */
+static const uint64_t TICK_NS = 100000000;      /* display, signals */
+static const uint64_t BESIDE_TICK_NS = 1000000; /* is an evaluation beside the workers due? */
 
 /* Sums and times from options may be beyond what fits: then they are never reached. */
 static uint64_t add_capped(uint64_t a, uint64_t b)
@@ -75,11 +76,11 @@ static uint64_t next_evaluation(const drove_config_length *length, const drove_w
 }
 
 /* Batches behind the run, or examples, as the source counts: as workers stand when they are parked;
- * in the middle of their steps all before the last begun or, of examples, done. */
-static uint64_t position(const drove_workers *workers)
+ * in the middle of their steps (in_flight) all before the last begun or, of examples, done. */
+static uint64_t position(const drove_workers *workers, bool in_flight)
 {
     uint64_t n = atomic_load(&workers->loop->source->next);
-    if (drove__actor == NULL) return n;
+    if (!in_flight) return n;
     if (workers->plan.source->counts_rows) n = drove__run_examples(workers);
     return n > 0 ? n - 1 : 0;
 }
@@ -143,6 +144,22 @@ static drove_status score_all(const drove_problem *problem, const drove_workers 
                       &st->test_accuracy);
 }
 
+/* Where an evaluation stands.  Of a copy that is evaluated while the workers go on: when it was
+ * made; examples of steps under way then count if they were counted. */
+typedef struct moment {
+    uint64_t position, examples, updates, train_ns;
+} moment;
+
+static moment moment_now(const drove_workers *workers, const drove_state *state)
+{
+    const drove_loop *loop = workers->loop;
+    const drove_beside *b = &loop->scoring.beside;
+    return (moment){.position = position(workers, drove__loop_in_flight(loop)),
+                    .examples = drove__run_examples(workers),
+                    .updates = b->is_on ? b->updates : atomic_load(&loop->sync->published),
+                    .train_ns = state->standing.train_ns};
+}
+
 /* Scores the present parameters, keeps them if they are the best, tells of it.  *wants_cut: of a
  * planned evaluation (stopping.h); NULL: it is that of the end. */
 static drove_status evaluate_run(drove_run *run, bool *wants_cut)
@@ -156,26 +173,25 @@ static drove_status evaluate_run(drove_run *run, bool *wants_cut)
     drove_standing *st = &state->standing;
     drove_loop *loop = workers->loop;
     bool are_finite;
+    const moment at = moment_now(workers, state);
+    const double epochs = (double)at.examples / (double)loop->order.n_rows;
     DROVE_TRY(score_all(problem, workers, state, drove__ranks_part(config, workers)));
     if (st->n_evaluations == 0) st->loss_initial = st->loss;
     st->n_evaluations++;
     /* The first planned evaluation that is still to come. */
-    const uint64_t next = position(workers);
     /* Near it at once, from below: a state file may hold any counter. */
-    double slot = ((double)next - loop->source->width) / batches_between(length, workers) - 2.0;
+    double slot =
+        ((double)at.position - loop->source->width) / batches_between(length, workers) - 2.0;
     st->evaluation_slot = slot > 0.0 ? (uint64_t)slot : 0;
-    while (next_evaluation(length, workers, state) <= next) st->evaluation_slot++;
+    while (next_evaluation(length, workers, state) <= at.position) st->evaluation_slot++;
     DROVE_TRY(drove__run_check_theta(problem, workers, state, &are_finite));
     bool is_finite = isfinite(st->loss) && are_finite;
     if (!is_finite) atomic_store(&loop->ending.nonfinite, 1);
     for (int i = 0; i < DROVE_N_MARKS; i++) {
         if (st->mark[i].met || !(st->loss <= drove__mark_percent[i] / 100.0 * st->loss_initial))
             continue;
-        st->mark[i] = (drove_mark){.train_s = seconds(st->train_ns),
-                                   .epochs = (double)drove__run_examples(workers) /
-                                             (double)loop->order.n_rows,
-                                   .updates = atomic_load(&loop->sync->published),
-                                   .met = true};
+        st->mark[i] = (drove_mark){
+            .train_s = seconds(at.train_ns), .epochs = epochs, .updates = at.updates, .met = true};
     }
     /* The best parameters; if nobody will ask for them, their pages stay untouched. */
     const bool is_asked = output->log != NULL || problem->validation != NULL;
@@ -188,6 +204,10 @@ static drove_status evaluate_run(drove_run *run, bool *wants_cut)
     drove_progress p;
     drove__run_progress(&length->until, workers, state, st->train_ns, &p);
     p.evaluated = 1;
+    p.examples = at.examples;
+    p.epochs = epochs;
+    p.updates = at.updates;
+    p.train_s = seconds(at.train_ns);
     if (output->cb.evaluated != NULL) output->cb.evaluated(output->cb.context, &p);
     DROVE_TRY(drove__output_evaluation(workers, state, output, &p));
     if (wants_cut == NULL || !is_finite) return DROVE_OK;
@@ -289,6 +309,7 @@ static uint64_t next_save_ns(const drove_config_length *length, const drove_stat
 typedef struct stretch {            /* of training: from open until the workers are parked */
     uint64_t start_ns, deadline_ns; /* of the workers' clock */
     uint64_t train_ns;              /* training time before it */
+    uint64_t parked_ns;             /* when the workers were seen to be parked; 0: they train */
     bool is_halted;
 } stretch;
 
@@ -315,6 +336,7 @@ static drove_status begin_stretch(const drove_config_length *length, drove_worke
         out->deadline_ns =
             add_capped(out->start_ns, last_ns > st->train_ns ? last_ns - st->train_ns : 0);
     from->train_ns = st->train_ns;
+    from->open_ns = out->start_ns;
     uint64_t most_updates = length->until.updates; /* at which the stretch has to end */
     if (length->save_every.unit == DROVE_SAVE_UPDATES)
         most_updates = least(most_updates, next_save_update(length, state));
@@ -323,6 +345,10 @@ static drove_status begin_stretch(const drove_config_length *length, drove_worke
         drove__stream_seek(workers->loop->data.stream, workers->loop->order.batch,
                            atomic_load(&from->next));
     state->theta_is_current = false;
+    if (state->parkings.since_ns != 0) {
+        state->parkings.n++;
+        state->parkings.ns += out->start_ns - state->parkings.since_ns;
+    }
     host->ops->go(host, DROVE_DO_TRAIN);
     return DROVE_OK;
 }
@@ -334,21 +360,26 @@ static void halt_stretch(const drove_workers *workers, stretch *s)
     s->is_halted = true;
 }
 
-/* False: the workers are parked.  True: it is time to look at the run. */
+/* Waits for tick_ns, or less.  False: the workers are parked.  True: it is time to look at the
+ * run. */
 static bool wait_stretch(const drove_config_length *length, const drove_workers *workers,
-                         drove_state *state, stretch *s, const drove_callbacks *cb)
+                         drove_state *state, stretch *s, uint64_t tick_ns,
+                         const drove_callbacks *cb)
 {
     const drove_clock *clock = workers->loop->clock;
     drove_host *host = workers->loop->host;
     uint64_t now = drove__clock_now(clock);
-    if (host->ops->wait(host, s->is_halted ? now + TICK_NS : least(now + TICK_NS, s->deadline_ns)))
-        return false;
+    const bool is_parked =
+        host->ops->wait(host, s->is_halted ? now + tick_ns : least(now + tick_ns, s->deadline_ns));
     now = drove__clock_now(clock);
+    if (is_parked && s->parked_ns == 0) s->parked_ns = now;
+    if (is_parked) return false;
     if (!s->is_halted && (drove__run_signal(&state->interrupt) != 0 || now >= s->deadline_ns))
         halt_stretch(workers, s);
     (void)drove__source_check(workers->loop->source); /* says who is lost */
     state->standing.train_ns = s->train_ns + now - s->start_ns;
-    show_progress(length, workers, state, state->standing.train_ns, cb);
+    if (tick_ns >= TICK_NS || now - state->display.shown_ns >= TICK_NS)
+        show_progress(length, workers, state, state->standing.train_ns, cb);
     return true;
 }
 
@@ -358,8 +389,9 @@ static drove_status end_stretch(const drove_config_length *length, drove_workers
 {
     drove_standing *st = &state->standing;
     drove_source *from = workers->loop->source;
-    uint64_t end = drove__clock_now(workers->loop->clock);
+    const uint64_t end = s->parked_ns;
     st->train_ns = s->train_ns + end - s->start_ns;
+    state->parkings.since_ns = end;
     state->theta_is_current = false;
     if (end - state->display.shown_ns >= TICK_NS)
         show_progress(length, workers, state, st->train_ns, cb); /* stretches are short */
@@ -389,12 +421,13 @@ static bool save_is_due(const drove_config_length *length, const drove_workers *
     return false;
 }
 
-/* On a virtual clock a planned evaluation does not end the stretch: it is made as soon as a batch
- * behind its place is begun, in no time, with the workers in the middle of their steps.  Parked,
- * they would all set out again together, and be at each other's heels. */
+/* On a virtual clock, or of a copy (--eval-beside), a planned evaluation ends no stretch: it
+ * is made as soon as a batch behind its place is begun, with the workers in the middle of their
+ * steps; on a virtual clock in no time.  Parked, they would all set out again together, and be at
+ * each other's heels. */
 static bool evaluates_in_flight(const drove_workers *workers)
 {
-    return workers->loop->on != NULL;
+    return workers->loop->on != NULL || workers->loop->scoring.beside.copy != NULL;
 }
 
 static uint64_t next_stop(const drove_config_length *length, const drove_workers *workers,
@@ -430,7 +463,7 @@ drove_status drove__run_piece(const drove_config_length *length, drove_workers *
     const drove_callbacks silent = {0};
     stretch s;
     DROVE_TRY(begin_stretch(length, workers, state, UINT64_MAX / 2, end_s, &s));
-    while (wait_stretch(length, workers, state, &s, &silent)) continue;
+    while (wait_stretch(length, workers, state, &s, TICK_NS, &silent)) continue;
     DROVE_TRY(end_stretch(length, workers, state, &s, &silent));
     DROVE_TRY(drove__source_check(workers->loop->source));
     return drove__sync_parked(workers->loop->sync);
@@ -458,7 +491,45 @@ typedef struct due { /* what decides whether an evaluation is */
 static bool evaluation_is_due(const void *context)
 {
     const due *d = context;
-    return position(d->workers) >= next_evaluation(d->length, d->workers, d->state);
+    return position(d->workers, true) >= next_evaluation(d->length, d->workers, d->state);
+}
+
+/* ---- beside the workers ---- */
+
+typedef struct watching { /* the stretch during which a copy is evaluated */
+    const drove_config_length *length;
+    const drove_workers *workers;
+    drove_state *state;
+    const drove_callbacks *cb;
+    stretch *s;
+} watching;
+
+/* Between two chunks: the deadline, signals, the display, and whether the workers have parked. */
+static void watch_stretch(void *context)
+{
+    const watching *w = context;
+    if (w->s->parked_ns == 0) (void)wait_stretch(w->length, w->workers, w->state, w->s, 0, w->cb);
+}
+
+/* From here on the copy is what is looked at.  Without one, on a virtual clock, nothing is done. */
+static void begin_copy(watching *w)
+{
+    drove_loop *loop = w->workers->loop;
+    drove_beside *b = &loop->scoring.beside;
+    w->state->theta_is_current = false;
+    if (b->copy == NULL) return;
+    b->updates = drove__sync_places(loop->sync->ops)->snapshot(loop->sync, b->copy);
+    w->state->standing.train_ns = w->s->train_ns + drove__clock_now(loop->clock) - w->s->start_ns;
+    b->look = watch_stretch;
+    b->context = w;
+    b->is_on = true;
+    w->state->parkings.n_beside++;
+}
+
+static void end_copy(const drove_workers *workers, drove_state *state)
+{
+    workers->loop->scoring.beside.is_on = false;
+    state->theta_is_current = false;
 }
 
 static void restore_denormals(uint64_t *before)
@@ -480,6 +551,8 @@ drove_status drove__run_control(drove_run *run)
     bool wants_cut;
     stretch s;
     const due next = {.length = length, .workers = workers, .state = state};
+    watching over = {.length = length, .workers = workers, .state = state, .cb = cb, .s = &s};
+    const uint64_t tick_ns = loop->scoring.beside.copy != NULL ? BESIDE_TICK_NS : TICK_NS;
     drove_status status, lost;
     char text[DROVE_ERROR_TEXT_SIZE];
     /* Means of replicas and centres are computed in this thread: with the workers' arithmetic. */
@@ -498,16 +571,18 @@ drove_status drove__run_control(drove_run *run)
         status = begin_stretch(length, workers, state, next_stop(length, workers, state),
                                drove__run_most_seconds(&length->until, workers), &s);
         if (status != DROVE_OK) return drove__run_record_failed(workers, state, status, cb);
-        if (evaluates_in_flight(workers)) drove__virtual_watch(loop->on, evaluation_is_due, &next);
-        while (wait_stretch(length, workers, state, &s, cb)) {
+        if (loop->on != NULL) drove__virtual_watch(loop->on, evaluation_is_due, &next);
+        while (wait_stretch(length, workers, state, &s, tick_ns, cb)) {
             if (s.is_halted || !evaluates_in_flight(workers) || !evaluation_is_due(&next)) continue;
-            state->theta_is_current = false;
+            begin_copy(&over);
             status = evaluate_run(run, &wants_cut);
             const bool is_over = status == DROVE_OK && run_is_over(length, workers, state);
             if (is_over && state->outcome == DROVE_REACHED)
                 status = keep_result(problem, workers, state);
+            end_copy(workers, state);
             if (status != DROVE_OK) drove__error_copy(text);
-            if (status != DROVE_OK || wants_cut || is_over) halt_stretch(workers, &s);
+            const bool ends = status != DROVE_OK || wants_cut || is_over;
+            if (ends && s.parked_ns == 0) halt_stretch(workers, &s);
         }
         const drove_status parked = end_stretch(length, workers, state, &s, cb);
         if (status != DROVE_OK) return drove__fail(status, "%s", text);

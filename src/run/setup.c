@@ -219,6 +219,7 @@ static drove_status create_strategy(const drove_config *config, const drove_prob
         .is_resident = is_resident,
         .spans = loop->trace.spans,
         .transport = workers->transport,
+        .is_read_beside = config->length.is_beside,
     };
     drove__exchange_options(config, &opt);
     drove_params start = {.theta = problem->first};
@@ -280,6 +281,12 @@ static drove_status setup_strategy(const drove_config *config, const drove_probl
     if (status != DROVE_OK) return drove__fail_in(status, "--strategy %s", workers->plan.spec);
     DROVE_TRY(drove__virtual_check(problem, workers));
     DROVE_TRY(drove__run_record_strategy(config, problem, workers));
+    if (config->length.is_beside) {
+        const size_t n_vector = loop->sync->n_vector;
+        loop->scoring.beside.copy = drove__alloc(n_vector, sizeof(float));
+        if (loop->scoring.beside.copy == NULL)
+            return drove__fail_nomem("a copy of the parameters", n_vector * sizeof(float));
+    }
     loop->trace.acquire_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_ACQUIRE;
     loop->trace.publish_phase = exchanges ? DROVE_PHASE_EXCHANGE : DROVE_PHASE_PUBLISH;
     loop->spans_wanted = workers->optim->spans_ok && !(loop->sync->needs & DROVE_SYNC_DENSE);
@@ -575,6 +582,7 @@ void drove__run_teardown(drove_run *run, drove_status status)
     drove__run_free_workers(&run->workers);
     drove__loader_destroy(loop->loading.loader);
     drove__free(loop->scoring.chunk);
+    drove__free(loop->scoring.beside.copy);
     if (loop->source != NULL) loop->source->ops->fini(loop->source);
     drove__free(loop->source);
     drove__sync_destroy(loop->sync);

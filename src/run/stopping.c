@@ -55,7 +55,7 @@ drove_status drove__stopping_evaluated(const drove_problem *problem, const drove
         if (state->back == NULL) state->back = drove__alloc(sync->n_vector, sizeof *state->back);
         if (state->back == NULL)
             return drove__fail_nomem("parameters to step back to", sync->n_vector * sizeof(float));
-        const drove_params at = drove__sync_now(sync);
+        const drove_params at = drove__loop_now(workers->loop);
         if (drove__params_bytes(&at) == NULL)
             return drove__fail_nomem("parameters to step back to", sync->n_vector * sizeof(float));
         memcpy(state->back, drove__params_bytes(&at), sync->n_vector * sizeof *state->back);

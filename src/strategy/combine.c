@@ -7,6 +7,7 @@ const char *drove__combine(const drove_sync_ops *ops, const drove_combination *c
     if (c->procs && places->not_procs != NULL) return places->not_procs;
     if (c->ranks && places->not_ranks != NULL) return places->not_ranks;
     if (c->n_workers > 1 && (ops->needs & DROVE_SYNC_ONE) != 0) return "it has one worker";
+    if (c->beside && drove__sync_not_beside(ops) != NULL) return drove__sync_not_beside(ops);
     if (c->typed && (c->engine_can & DROVE_COMBINE_TYPED) == 0)
         return "low-precision steps are made on the host, and a worker is a device";
     if (c->typed && (ops->needs & DROVE_SYNC_TYPED) == 0) return drove__sync_not_typed(ops);
@@ -40,5 +41,8 @@ const drove_combination_column drove__combinations[] = {
     {"D8M8",
      "threads of one process, low precision",
      {.n_workers = 2, .typed = true, .engine_can = CORES | DROVE_COMBINE_TYPED}},
+    {"beside",
+     "threads of one process, evaluated while they train",
+     {.n_workers = 2, .beside = true, .engine_can = CORES}},
     {NULL, NULL, {0}},
 };

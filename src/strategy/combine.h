@@ -21,6 +21,7 @@ typedef struct drove_combination {
     bool     ranks;      /* ... or spread over ranks of a job */
     bool     any_device; /* one of them computes on a device */
     bool     typed;      /* parameters are words of a low-precision model */
+    bool     beside;     /* they are evaluated while the workers train (--eval-beside) */
     unsigned engine_can; /* DROVE_COMBINE_* that the engine of every worker has */
 } drove_combination;
 

@@ -151,6 +151,7 @@ struct drove_source {
     unsigned                width;     /* numbers are given out in multiples of it; 0: singly */
     bool                    publishes; /* steps go through publish */
     uint64_t                train_ns;  /* training time at open, for records */
+    uint64_t                open_ns;   /* clock at open: when the workers are woken */
     void (*silence)(void *context, unsigned worker);
     void (*say)(void *context, const char *line);
     void *context; /* of both: from the options */

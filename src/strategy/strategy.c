@@ -17,6 +17,19 @@ const drove_sync_places *drove__sync_places(const drove_sync_ops *ops)
     return ops->places != NULL ? ops->places : &anywhere;
 }
 
+const char *drove__sync_not_beside(const drove_sync_ops *ops)
+{
+    const drove_sync_places *places = drove__sync_places(ops);
+    if (places->snapshot != NULL) return NULL;
+    if (places->not_beside != NULL) return places->not_beside;
+    if ((ops->needs & (DROVE_SYNC_SPREAD | DROVE_SYNC_OWN_VECTOR)) != 0)
+        return "its workers have parameters of their own, which are one model only while they are "
+               "parked";
+    if ((ops->needs & DROVE_SYNC_RACY) != 0)
+        return "its parameters change while they are copied, so that a copy holds parts of updates";
+    return "its parameters can be copied only while the workers are parked";
+}
+
 const char *drove__sync_not_typed(const drove_sync_ops *ops)
 {
     if ((ops->needs & DROVE_SYNC_TYPED) != 0) return NULL;

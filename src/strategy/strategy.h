@@ -8,8 +8,8 @@
  * elastic/) and one line in config/registry.c.
  *
  * Thread rules: init, fini, peek, tensors and restore are called while all workers are parked, stop
- * by any thread; the other slots by worker `worker` on its own thread, at most one at a time per
- * worker.
+ * by any thread, snapshot by the controlling one at any time; the other slots by worker `worker` on
+ * its own thread, at most one at a time per worker.
  */
 #ifndef DROVE_STRATEGY_STRATEGY_H
 #define DROVE_STRATEGY_STRATEGY_H
@@ -171,6 +171,7 @@ typedef struct drove_sync_options {
     double      rho;         /* pull; 0: eta rho = 0.9 / P */
     bool        by_layer;    /* a message for each part of theta instead of a packed one */
     const char *wire_format; /* communication's number format, "C8s"; NULL: floats */
+    bool        is_read_beside; /* places->snapshot will be called */
 } drove_sync_options;
 
 /* What a worker and its source's part at rank 0 tell each other. */
@@ -199,7 +200,8 @@ typedef struct drove_exchange_pattern {
 
 /* ---- concerns that most methods do not have: each a table of its own ---- */
 
-/* Where its workers cannot be, and why: clauses that complete "NAME: "; NULL: they can. */
+/* Where its workers cannot be, and why: clauses that complete "NAME: "; NULL: they can.  And how
+ * their parameters are copied while they run. */
 typedef struct drove_sync_places {
     /* Processes of one machine: all that workers share is memory that init got from drove__alloc or
      * drove__sync_vector, locks are of base/lock.h, and waiting is on a futex (base/futex.h), so
@@ -213,6 +215,12 @@ typedef struct drove_sync_places {
      * give. */
     const char *not_typed;
     const char *not_virtual; /* on a virtual clock (base/virtual.h) */
+    /* Evaluation beside the workers: copies the vector[n_vector] as it is behind some update, with
+     * no other half made, while they run; returns how many updates it holds.  By one thread that is
+     * none of theirs; a variant with opt->is_read_beside.  NULL: not_beside says why, or what the
+     * row needs (drove__sync_not_beside). */
+    uint64_t (*snapshot)(drove_sync *s, float *out);
+    const char *not_beside;
 } drove_sync_places;
 
 /* Steps in place, on parameters that are lent. */
@@ -407,6 +415,9 @@ const drove_sync_places *drove__sync_places(const drove_sync_ops *ops);
 
 /* For the rows whose workers step on one vector that they all see: no ranks. */
 extern const drove_sync_places drove__sync_one_vector;
+
+/* Why its parameters cannot be copied while its workers run: a clause; NULL: they can. */
+const char *drove__sync_not_beside(const drove_sync_ops *ops);
 
 /* Why the row accepts no layout: a clause; NULL: it does. */
 const char *drove__sync_not_typed(const drove_sync_ops *ops);

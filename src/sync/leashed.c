@@ -26,7 +26,8 @@
  * the step is the difference to what it was added to, and goes through a second slot from there.
  *
  * Pool: a worker holds at most three slots at a time (a view or the latest, its own, a kept step),
- * so with the current one the others leave at least two free at every moment.
+ * so with the current one the others leave at least two free at every moment.  A thread that copies
+ * the parameters beside the workers (snapshot) holds one, and the pool has one more for it.
  *
  * Progress: an attempt fails only because another worker published; a pass over the pool finds no
  * free slot only because others claimed or published meanwhile.  A worker that is killed leaves its
@@ -74,7 +75,8 @@ typedef struct leashed_worker { /* its worker's alone */
 } DROVE_ALIGNED_CACHE_LINE leashed_worker;
 
 typedef struct leashed_impl {
-    leashed_slot *slot; /* [n_slots]; 0 is the first vector, 1 + 3 w ... 3 + 3 w near worker w */
+    /* [n_slots]; 0 is the first vector, 1 + 3 w ... 3 + 3 w near worker w; one more: a reader's */
+    leashed_slot *slot;
     leashed_worker *worker; /* [n_workers] */
     unsigned n_slots;
     uint64_t persistence; /* T_p: retries after the first attempt; FOREVER = no bound */
@@ -105,20 +107,22 @@ static const drove_spec_key keys[] = {
 
 static drove_status init(drove_sync *s, const drove_sync_options *opt, const drove_params *start)
 {
-    if (s->n_workers > (MOST_SLOTS - 1) / SLOTS_PER_WORKER)
+    const unsigned n_others = opt->is_read_beside ? 2 : 1; /* the current one; a reader's */
+    if (s->n_workers > (MOST_SLOTS - n_others) / SLOTS_PER_WORKER)
         return drove__fail(DROVE_E_ARG, "leashed: expected at most %u workers, found %u",
-                           (MOST_SLOTS - 1) / SLOTS_PER_WORKER, s->n_workers);
+                           (MOST_SLOTS - n_others) / SLOTS_PER_WORKER, s->n_workers);
     leashed_impl *p = drove__alloc(1, sizeof *p);
     if (p == NULL) return drove__sync_no_memory(s);
     s->impl = p;
     p->persistence = FOREVER;
     DROVE_TRY(drove__spec_take(opt->spec, keys, p));
-    p->n_slots = SLOTS_PER_WORKER * s->n_workers + 1;
+    p->n_slots = SLOTS_PER_WORKER * s->n_workers + n_others;
     p->worker = drove__alloc(s->n_workers, sizeof *p->worker);
     p->slot = drove__alloc(p->n_slots, sizeof *p->slot);
     if (p->worker == NULL || p->slot == NULL) return drove__sync_no_memory(s);
     for (unsigned i = 0; i < p->n_slots; i++) {
-        unsigned near = i == 0 ? DROVE_SYNC_SHARED : (i - 1) / SLOTS_PER_WORKER;
+        const bool is_owned = i > 0 && i <= SLOTS_PER_WORKER * s->n_workers;
+        unsigned near = is_owned ? (i - 1) / SLOTS_PER_WORKER : DROVE_SYNC_SHARED;
         p->slot[i].vector =
             i == 0 ? drove__sync_first_vector(s, near, start->theta) : drove__sync_vector(s, near);
         if (p->slot[i].vector == NULL) return drove__sync_no_memory(s);
@@ -315,6 +319,16 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
+/* A reader like a worker: its slot is written by nobody until it is unprotected. */
+static uint64_t snapshot(drove_sync *s, float *out)
+{
+    leashed_impl *p = s->impl;
+    uint64_t word = protect(p);
+    s->optim->kernels->copy_f32(out, slot_of(p, word)->vector, s->n_vector);
+    unprotect(p, word);
+    return tag_of(word);
+}
+
 static drove_params peek(drove_sync *s)
 {
     leashed_impl *p = s->impl;
@@ -361,6 +375,9 @@ static const char *const variants[] = {"leashed:0", "leashed:1", "leashed:inf", 
 
 static const drove_sync_replay_ops replay = {.retry = retry};
 
+static const drove_sync_places places = {
+    .not_ranks = "its workers step on one vector in shared memory", .snapshot = snapshot};
+
 const drove_sync_ops drove__sync_leashed = {
     .name = "leashed",
     .help = "lock-free, consistent: each update is a new vector, swapped in as a whole",
@@ -378,7 +395,7 @@ const drove_sync_ops drove__sync_leashed = {
     .peek = peek,
     .restore = restore,
     .leave = leave,
-    .places = &drove__sync_one_vector,
+    .places = &places,
     .gradient = gradient,
     .replay = &replay,
 };

@@ -65,6 +65,17 @@ drove_params drove__locked_peek(drove_sync *s)
     return (drove_params){.theta = ((const drove_locked *)s->impl)->vector};
 }
 
+uint64_t drove__locked_snapshot(drove_sync *s, float *out)
+{
+    drove_locked *l = s->impl;
+    drove_backoff none = {.kind = DROVE_BACKOFF_NONE};
+    (void)l->ops->lock_to_read(l, &none);
+    s->optim->kernels->copy_f32(out, l->vector, s->n_vector);
+    uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
+    l->ops->unlock(l);
+    return published;
+}
+
 drove_status drove__locked_restore(drove_sync *s, const drove_params *vector,
                                    const drove_safetensors *st)
 {

@@ -36,6 +36,7 @@ drove_status drove__locked_acquire(drove_sync *s, unsigned worker, drove_view *v
 drove_status drove__locked_publish(drove_sync *s, unsigned worker, const drove_step *step,
                                    drove_publish_info *info);
 drove_params drove__locked_peek(drove_sync *s);
+uint64_t     drove__locked_snapshot(drove_sync *s, float *out);
 drove_status drove__locked_restore(drove_sync *s, const drove_params *vector,
                                    const drove_safetensors *st);
 

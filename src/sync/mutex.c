@@ -48,6 +48,11 @@ static void leave(drove_sync *s, unsigned worker)
 
 static const char *const variants[] = {"mutex", NULL};
 
+static const drove_sync_places places = {
+    .not_ranks = "its workers step on one vector in shared memory",
+    .snapshot = drove__locked_snapshot,
+};
+
 const drove_sync_ops drove__sync_mutex = {
     .name = "mutex",
     .help = "asynchronous SGD, reads and updates under one mutex",
@@ -63,5 +68,5 @@ const drove_sync_ops drove__sync_mutex = {
     .peek = drove__locked_peek,
     .restore = drove__locked_restore,
     .leave = leave,
-    .places = &drove__sync_one_vector,
+    .places = &places,
 };

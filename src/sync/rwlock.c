@@ -60,6 +60,7 @@ static const char *const variants[] = {"rwlock", "rwlock?prefer=writers", NULL};
 static const drove_sync_places places = {
     .not_procs = "the C library's read-write lock stays locked when a process that holds it ends",
     .not_ranks = "its workers step on one vector in shared memory",
+    .snapshot = drove__locked_snapshot,
 };
 
 const drove_sync_ops drove__sync_rwlock = {

@@ -90,7 +90,11 @@ static drove_status restore(drove_sync *s, const drove_params *vector, const dro
 
 static const char *const variants[] = {"sequential", NULL};
 
-static const drove_sync_places places = {.not_ranks = "it has one worker"};
+static const drove_sync_places places = {
+    .not_ranks = "it has one worker",
+    .not_beside = "its worker steps in place and without a lock, so that a copy of the parameters "
+                  "holds part of an update",
+};
 static const drove_sync_live_ops live = {.begin = live_begin,
                                          .done = live_done,
                                          .next_step = next_step};

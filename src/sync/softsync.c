@@ -154,6 +154,16 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
+static uint64_t snapshot(drove_sync *s, float *out)
+{
+    softsync_impl *p = s->impl;
+    (void)drove__lock(&p->mutex);
+    s->optim->kernels->copy_f32(out, p->vector, s->n_vector);
+    uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
+    drove__unlock(&p->mutex);
+    return published;
+}
+
 static drove_params peek(drove_sync *s)
 {
     return (drove_params){.theta = ((const softsync_impl *)s->impl)->vector};
@@ -218,6 +228,9 @@ static void leave(drove_sync *s, unsigned worker)
 
 static const char *const variants[] = {"softsync:1", "softsync:2", "softsync:4", NULL};
 
+static const drove_sync_places places = {
+    .not_ranks = "its workers step on one vector in shared memory", .snapshot = snapshot};
+
 const drove_sync_ops drove__sync_softsync = {
     .name = "softsync",
     .help = "n-softsync: an update is the mean of N contributions",
@@ -235,5 +248,5 @@ const drove_sync_ops drove__sync_softsync = {
     .tensors = tensors,
     .restore = restore,
     .leave = leave,
-    .places = &drove__sync_one_vector,
+    .places = &places,
 };

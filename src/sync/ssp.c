@@ -158,6 +158,16 @@ static drove_status publish(drove_sync *s, unsigned worker, const drove_step *st
     return DROVE_OK;
 }
 
+static uint64_t snapshot(drove_sync *s, float *out)
+{
+    ssp_impl *p = s->impl;
+    (void)drove__lock(&p->mutex);
+    s->optim->kernels->copy_f32(out, p->vector, s->n_vector);
+    uint64_t published = atomic_load_explicit(&s->published, memory_order_relaxed);
+    drove__unlock(&p->mutex);
+    return published;
+}
+
 static drove_params peek(drove_sync *s)
 {
     return (drove_params){.theta = ((const ssp_impl *)s->impl)->vector};
@@ -194,6 +204,9 @@ static void leave(drove_sync *s, unsigned worker)
 
 static const char *const variants[] = {"ssp:0", "ssp:1", "ssp:4", NULL};
 
+static const drove_sync_places places = {
+    .not_ranks = "its workers step on one vector in shared memory", .snapshot = snapshot};
+
 const drove_sync_ops drove__sync_ssp = {
     .name = "ssp",
     .help = "stale-synchronous: nobody more than S steps ahead of the slowest",
@@ -212,5 +225,5 @@ const drove_sync_ops drove__sync_ssp = {
     .batches = "rounds",
     .stop = stop,
     .leave = leave,
-    .places = &drove__sync_one_vector,
+    .places = &places,
 };

@@ -249,6 +249,8 @@ static const char *const variants[] = {"sync", NULL};
 
 static const drove_sync_places places = {
     .not_ranks = "its workers step on one vector in shared memory (allreduce: the same over ranks)",
+    .not_beside = "its workers write the parameters together, between two meetings that no other "
+                  "thread takes part in",
 };
 
 const drove_sync_ops drove__sync_sync = {

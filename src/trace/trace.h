@@ -72,7 +72,10 @@ typedef struct drove_trace_worker {
     uint64_t         clamped; /* writes of low-precision parameters, saturated */
     uint64_t         phase_ns[DROVE_N_PHASES];
     uint64_t         busy_ns; /* forward, backward, accumulate, update, publish          */
-    drove_histogram  staleness;
+    /* Of the first step behind each parking, if a second follows: from when the workers are woken,
+     * and the examples that it counted.  Rates leave both out. */
+    uint64_t        start_ns, start_examples;
+    drove_histogram staleness;
 } DROVE_ALIGNED_CACHE_LINE drove_trace_worker;
 
 typedef struct drove_traffic { /* of a worker that exchanges parameters, since its process began */

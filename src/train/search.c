@@ -368,8 +368,8 @@ static drove_status try_candidate(search *s, unsigned i, unsigned division, bool
                  {"partition", "none"}, {"loaders", "auto"},    {"prefetch", "on"},
                  {"machine", "none"},   {"shard", "whole"},     {"test", "none"},
                  {"metrics", "none"},   {"eval_every", "auto"}, {"save_every", "never"},
-                 {"out", "none"},       {"resume", "none"},     {"timeline", "none"},
-                 {"log", "none"}};
+                 {"eval_beside", "no"}, {"out", "none"},        {"resume", "none"},
+                 {"timeline", "none"},  {"log", "none"}};
     _Static_assert(DROVE_COUNT(usual) + 5 <= DROVE_MOST_SETTINGS, "room for all settings");
     drove_candidate_result *r = &s->out->candidate[i];
     drove_trial_result trial;

@@ -85,7 +85,7 @@ drove_status drove__run_theta(const drove_problem *problem, const drove_workers 
     *out = state->best;
     if (state->gives_best) return DROVE_OK;
     drove_sync *sync = loop->sync;
-    const drove_params at = drove__sync_now(sync);
+    const drove_params at = drove__loop_now(loop);
     if (drove__params_bytes(&at) == NULL)
         return drove__fail_nomem("parameters to look at", sync->n_vector * sizeof(float));
     *out = state->theta != NULL ? state->theta : at.theta;

@@ -92,6 +92,13 @@ typedef struct drove_display { /* what its rate counts from, and when it was sho
     double   rate;
 } drove_display;
 
+/* Stops of the workers, who then went on: for evaluations, saves, cuts of the step size. */
+typedef struct drove_parkings {
+    uint64_t n, ns;
+    uint64_t n_beside; /* evaluations that stopped nobody */
+    uint64_t since_ns; /* clock when they were parked last; 0: they have not been yet */
+} drove_parkings;
+
 /* A network of which a part is trained, drove_problem.model (problem/tuned.h). */
 typedef struct drove_tuned {
     drove_model    *whole;     /* as it is saved */
@@ -179,6 +186,7 @@ typedef struct drove_state {
     drove_saving   save;
     char           record_failure[DROVE_ERROR_TEXT_SIZE]; /* "": --record goes well */
     drove_display  display;
+    drove_parkings parkings;
 } drove_state;
 
 /* Messages, the display and the files of a run. */

@@ -29,6 +29,7 @@ columns = {
     "ranks+team": "--threads 2",
     "ranks+opencl": "--workers opencl:0.%r",
     "D8M8": "--threads 2 --precision D8M8",
+    "beside": "--threads 2 --eval-beside",
 }
 def is_due(number, column):
     if os.environ.get("DROVE_TEST_LONG"):

@@ -96,6 +96,35 @@ static void one_killed_in_place(void)
     killed("leashed:inf", true, 2);
 }
 
+/* A thread beside them copies the parameters meanwhile. */
+static void copy_beside(void *argument)
+{
+    float copy[N];
+    (void)argument;
+    uint64_t n = drove__sync_places(run.s->ops)->snapshot(run.s, copy);
+    explore_check(copy[0] == -(float)n, "a copy is what its version says");
+}
+
+static void read_beside(void)
+{
+    drove_leashed_pool pool;
+    const drove_sync_options options = {.n_workers = 2, .is_read_beside = true};
+    run.s =
+        rule_strategy_of(&drove__sync_leashed, "leashed:inf", options, N, &run.kernels, &run.optim);
+    run.is_lent = true;
+    for (unsigned w = 0; w < 2; w++) {
+        run.n_steps[w] = 1;
+        run.n_dropped[w] = 0;
+        explore_spawn(work, (void *)(uintptr_t)w);
+    }
+    explore_spawn(copy_beside, NULL);
+    explore_join_all();
+    drove__leashed_pool(run.s, &pool);
+    explore_check(pool.n_slots == 8, "there is a slot for the reader");
+    explore_check(run.s->ops->peek(run.s).theta[0] == -2.0f, "no update is lost");
+    explore_check(pool.n_in_use == 1 && pool.n_read == 0, "the pool is whole");
+}
+
 static void two_workers(void)
 {
     leashed("leashed:inf", false, 2, 1);
@@ -178,6 +207,7 @@ int main(int argc, char **argv)
         {.name = "two workers, no retry", .run = two_workers_drop, .n_preemptions = 2},
         {.name = "two workers, in place", .run = two_workers_in_place, .n_preemptions = 2},
         {.name = "three workers", .run = three_workers, .n_preemptions = 1},
+        {.name = "a copy beside two workers", .run = read_beside, .n_preemptions = 2},
         {.name = "one of two is killed",
          .run = one_of_two_killed,
          .n_preemptions = 1,

@@ -29,10 +29,10 @@ static inline void rule_scale(float *y, size_t n, float a)
     for (size_t i = 0; i < n; i++) y[i] *= a;
 }
 
-/* A strategy of n_workers on n parameters of 0. */
-static inline drove_sync *rule_strategy(const drove_sync_ops *ops, const char *variant,
-                                        unsigned n_workers, size_t n, const drove_place *place,
-                                        drovek_table *kernels, drove_optim *optim)
+/* A strategy on n parameters of 0. */
+static inline drove_sync *rule_strategy_of(const drove_sync_ops *ops, const char *variant,
+                                           drove_sync_options options, size_t n,
+                                           drovek_table *kernels, drove_optim *optim)
 {
     static const float zero[64];
     drove_spec         spec;
@@ -41,12 +41,20 @@ static inline drove_sync *rule_strategy(const drove_sync_ops *ops, const char *v
         (drovek_table){.copy_f32 = rule_copy, .axpy_f32 = rule_axpy, .scale_f32 = rule_scale};
     *optim = (drove_optim){.n = n, .n_vector = n, .kernels = kernels};
     explore_check(drove__spec_parse(variant, &spec) == DROVE_OK, "the variant is known");
-    const drove_sync_options options = {
-        .spec = &spec, .n_workers = n_workers, .optim = optim, .place = place};
+    options.spec = &spec;
+    options.optim = optim;
     explore_check(drove__sync_create(ops, &options, &(drove_params){.theta = (float *)zero}, &s) ==
                       DROVE_OK,
                   "the strategy is made");
     return s;
+}
+
+static inline drove_sync *rule_strategy(const drove_sync_ops *ops, const char *variant,
+                                        unsigned n_workers, size_t n, const drove_place *place,
+                                        drovek_table *kernels, drove_optim *optim)
+{
+    const drove_sync_options options = {.n_workers = n_workers, .place = place};
+    return rule_strategy_of(ops, variant, options, n, kernels, optim);
 }
 
 #endif

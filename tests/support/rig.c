@@ -47,6 +47,7 @@ drove_sync_options rig_sync_options(const rig *r, const rig_options *o)
                                 .transport = o->transport,
                                 .period = o->period,
                                 .rho = o->rho,
+                                .is_read_beside = o->is_read_beside,
                                 .by_layer = o->part != NULL && !o->is_packed,
                                 .wire_format = o->wire_format};
 }

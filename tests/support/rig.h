@@ -46,7 +46,8 @@ typedef struct rig_options {   /* zeroed: sgd, step size 1, one worker, 64 param
     const drove_sync_convert *convert;
     const drove_span         *part; /* [n_parts] by layer; or NULL */
     size_t                    n_parts;
-    bool                      is_packed; /* parts, but one message for all of them */
+    bool                      is_packed;      /* parts, but one message for all of them */
+    bool                      is_read_beside; /* snapshot will be called */
 
     /* of strategies that exchange */
     struct drove_transport *transport; /* NULL: one for the threads of this process */

@@ -279,6 +279,36 @@ TEST_WITH(numbers_and_marks, facts_setup, facts_teardown)
     json_decref(object);
 }
 
+/* A worker of 100 examples that took half a second to its first 20, and one of 300 that took no
+ * time: 80 in the half second that is left, and 300 in a second. */
+TEST_WITH(starts_are_left_out_of_rates, facts_setup, facts_teardown)
+{
+    fixture *x = *state;
+    drove_facts *f = &x->facts;
+    f->now.progress.examples = 400;
+    f->now.progress.updates = 40;
+    f->now.progress.train_s = 1;
+    atomic_store(&x->trace[0].examples, 100);
+    atomic_store(&x->trace[1].examples, 300);
+    x->trace[0].start_ns = 500000000;
+    x->trace[0].start_examples = 20;
+    f->now.parked = (drove_parked_facts){.n = 3, .s = 0.125};
+    json_t *object = json_of(f);
+    expect_key(object, "examples_per_s", "460.0");
+    expect_key(object, "updates_per_s", "46.0");
+    expect_key(object, "parked", "{\"times\": 3, \"s\": 0.125, \"start_s\": 0.25, \"beside\": 0}");
+    json_decref(object);
+    expect_line(f, "  speed       460 examples/s, 46 updates/s: hogwild, 2 threads, batch 10, "
+                   "kernels ref\n"
+                   "  parked      3 times for 0.12 s, to evaluate or save; the speed leaves out "
+                   "0.25 s of starting\n");
+    /* A start as long as the training is no start. */
+    x->trace[0].start_ns = 1000000000;
+    object = json_of(f);
+    expect_key(object, "examples_per_s", "400.0");
+    json_decref(object);
+}
+
 TEST_WITH(outcomes, facts_setup, facts_teardown)
 {
     static const struct {
