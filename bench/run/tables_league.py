@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """bench/run/tables_league.py --run SYSTEM,... --records FILE [--half seen|held-back|both] [--tables NAME,...] [--splits 0,1,2]
 bench/run/tables_league.py --report FILE ... [--half seen|held-back|both] [--splits ...] [--picture FILE.svg]
-bench/run/tables_league.py --compare LABEL FILE ...      one line a table: LABEL's score, the best other, seconds
+bench/run/tables_league.py --report FILE ... --compare LABEL      one line a table: LABEL's score, the best other, seconds
+bench/run/tables_league.py --report FILE ... --pack FILE.jsonl    the same records with the splits of a table and system in one line
 
 A league of models of tables: 60 tables (bench/run/tables_league_list.jsonl; the rule is in tables_league_list.py), three splits
 80:20 each, every program with its defaults.  One JSON line in FILE for each table, split and system; a line that is there is
@@ -12,8 +13,8 @@ not run again.
     python3 bench/run/tables_league.py --report docs/results/league.jsonl new.jsonl
 
 Half.  The seen half may be looked at while drove is made better; the held-back half is run with a finished drove only.
---as: the name of the system in the records, so that two builds of drove stand beside one another.  --cold: each fit in a process of its
-own, from its start, for the seconds; records say so and never replace others.
+--as: the name of the system in the records, so that two builds of drove stand beside one another; with --report the drove that is compared.
+--cold: each fit in a process of its own, for the seconds; records say so, are not scores, and never replace others.
 --flags "...": further words for drove train, to try things out.
 
 Scores.  Two classes: the area under the ROC curve (AUC).  More classes: accuracy.  Values: R2.  All are in the records.
@@ -25,8 +26,8 @@ standardising).  Two threads; LEAGUE_THREADS=1 for the scores on a machine that 
 another; the records say how many.  drove has its default, all processors.
 
 Report.  Rank: 1 is best, ties share, means over the splits first.  Normalised score of a table: (score - lowest) / (best - lowest) among
-the systems in the report, a score below that of the third-worst counted as it, so that one failure does not hide all other
-differences.  Intervals: 95 % of 4,000 bootstraps over tables.  Wins and losses: difference of the means over the splits larger
+the systems in the report, where the lowest is the second-lowest, and the one below it counts as it, so that one failure does not
+hide all other differences.  Intervals: 95 % of 4,000 bootstraps over tables.  Wins and losses: difference of the means over the splits larger
 than one standard error of the splits' differences."""
 import argparse
 import json
@@ -246,8 +247,9 @@ MODULES = {"forest": "sklearn.ensemble", "histgb": "sklearn.ensemble", "mlp": "s
 
 
 def version(module):
-    name = module.split(".")[0]
-    return f"{name} {getattr(sys.modules[name], '__version__', '')}".strip()
+    import importlib.metadata
+    name = {"sklearn": "scikit-learn"}.get(module.split(".")[0], module)
+    return f"{name} {importlib.metadata.version(name)}"
 
 
 # Scores
@@ -344,8 +346,35 @@ def records(paths):
     for path in paths:
         if os.path.exists(path):
             with open(path) as f:
-                found += [json.loads(line) for line in f]
-    return found
+                for line in f:
+                    r = json.loads(line)
+                    own = [r] if not isinstance(r["split"], list) else [{k: v[i] if isinstance(v, list) else v for k, v in r.items()}
+                                                                       for i in range(len(r["split"]))]
+                    found += own
+    kinds = {}
+    with open(LIST) as f:
+        for line in f:
+            entry = json.loads(line)
+            kinds[entry["name"]] = {k: entry[k] for k in ("kind", "rows", "half")}
+    return [{**kinds[r["table"]], "cold": False, **r} for r in found]
+
+
+def pack(args):
+    """One line for a table and a system: what the splits share once, else a list with one cell a split."""
+    groups = {}
+    for r in sorted(records(args.report), key=lambda r: (r["table"], r["system"], r["cold"], r["split"])):
+        groups.setdefault((r["table"], r["system"], r["cold"]), []).append(r)
+    digits = {"score": 4, "accuracy": 4, "auc": 4, "log_loss": 4}
+    with open(args.pack, "w") as f:
+        for group in groups.values():
+            line = {}
+            for key in dict.fromkeys(key for r in group for key in r):
+                if key not in ("bench", "kind", "rows", "half", "r2", "rmse"):
+                    cells = [r.get(key) for r in group]
+                    cells = [round(c, digits.get(key, 2)) if isinstance(c, float) else c for c in cells]
+                    is_shared = key != "split" and all(c == cells[0] for c in cells)
+                    line[key] = cells[0] if is_shared else cells
+            f.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
 def run(args):
@@ -367,7 +396,7 @@ def run(args):
         what = version(module)
     else:
         what = subprocess.run([args.drove, "--version"], capture_output=True, text=True).stdout.split("\n")[0]
-    done = {(r["table"], r["split"], r["system"], r.get("cold", False)) for r in records([args.records])}
+    done = {(r["table"], r["split"], r["system"], r["cold"]) for r in records([args.records])}
     for split in map(int, args.splits.split(",")):
         for entry in entries(args):
             if (entry["name"], split, name, args.cold) in done or (system in SLOW and not entry["slow_peers"]):
@@ -408,7 +437,7 @@ def by_table(found, splits):
     """{table: {system: [score of each split]}}; systems with a hole or an error lack."""
     tables = {}
     for r in found:
-        if r["split"] in splits and not r.get("cold"):
+        if r["split"] in splits and not r["cold"]:
             tables.setdefault(r["table"], {}).setdefault(r["system"], {})[r["split"]] = r["score"]
     return {t: {s: [scores[i] for i in splits] for s, scores in systems.items() if all(scores.get(i) is not None for i in splits)}
             for t, systems in tables.items()}
@@ -431,7 +460,7 @@ def ranks(row):
 
 
 def normalised(row):
-    lowest = sorted(row.values())[min(2, len(row) - 2)]
+    lowest = sorted(row.values())[min(1, len(row) - 2)]
     best = max(row.values())
     return {s: 1.0 if best == lowest else max(0.0, (v - lowest) / (best - lowest)) for s, v in row.items()}
 
@@ -472,26 +501,76 @@ def league_table(title, tables, systems, found, ours):
     if not tables:
         return
     table = standings(tables, systems)
-    print(f"\n<!-- {title}: {len(tables)} tables -->")
-    print("| system | mean rank | 95 % | normalised score | 95 % | drove wins | drove loses | s with start-up | s without | processor s |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print(f"\n{title}: {len(tables)} tables\n\n<!-- t:{title.split()[-1]} real 3 -->")
+    print("| system | mean rank | 95 % | normalised score | 95 % | drove wins | drove loses | processor s |")
+    print("|---|---|---|---|---|---|---|---|")
     for s in sorted(systems, key=lambda s: table[s]["rank"][0]):
         wins = losses = 0
         for rows in tables.values():
             m, error = error_of(rows[ours], rows[s])
             wins += m > error and m > 0
             losses += -m > error and m < 0
-        own = [r for r in found if r["system"] == s and r["table"] in tables and not r.get("cold") and r["score"] is not None]
+        own = [r for r in found if r["system"] == s and r["table"] in tables and not r["cold"] and r["score"] is not None]
         cpu = median([r["fit_cpu_s"] + r["predict_cpu_s"] for r in own])
         rank, norm = table[s]["rank"], table[s]["norm"]
         beside = "| | |" if s == ours else f"| {wins} | {losses} |"
         print(f"| {s} | {rank[0]:.2f} | {rank[1]:.2f} to {rank[2]:.2f} | {norm[0]:.3f} | {norm[1]:.3f} to {norm[2]:.3f} {beside} "
-              f"{median([seconds(r, True) for r in own]):.2f} | {median([seconds(r, False) for r in own]):.2f} | {cpu:.2f} |")
+              f"{cpu:.2f} |")
     others = [s for s in systems if s != ours]
     for what, word in (("rank_gap", "rank"), ("norm_gap", "normalised score")):
         nearest = (min if what == "rank_gap" else max)(others, key=lambda s: table[s][what][0])
         m, low, high = table[nearest][what]
         print(f"\nThe best other in mean {word} is {nearest}: {m:+.3f} beside {ours}, 95 % from {low:+.3f} to {high:+.3f}.")
+
+
+def cold_table(found, systems, ours):
+    """The seconds of fits in processes of their own."""
+    cold = [r for r in found if r["cold"] and r["score"] is not None]
+    if not cold:
+        return
+    print("\n| system | tables | wall s from start to predictions, median | largest | of it fit and predict | processor s of fit and predict | wall s beside drove |")
+    print("|---|---|---|---|---|---|---|")
+    drove = {(r["table"], r["split"]): seconds(r, True) for r in cold if r["system"] == ours}
+    for s in systems:
+        own = [r for r in cold if r["system"] == s]
+        if own:
+            print(f"| {s} | {len({r['table'] for r in own})} | {median([seconds(r, True) for r in own]):.2f} | {max(seconds(r, True) for r in own):.1f} | "
+                  f"{median([seconds(r, False) for r in own]):.2f} | {median([r['fit_cpu_s'] + r['predict_cpu_s'] for r in own]):.2f} | "
+                  + ratio_to(own, drove) + " |")
+    small = [seconds(r, True) for r in cold if r["system"] == ours and r["rows"] < 5000]
+    print(f"\nTables under 5,000 rows: {ours} takes {median(small):.2f} s in the median of {len(small)} fits")
+
+
+def ratio_to(own, drove):
+    both = [seconds(r, True) / drove[r["table"], r["split"]] for r in own if (r["table"], r["split"]) in drove]
+    return f"{median(both):.2f}" if both else "-"
+
+
+def picture(path, tables, systems, found, ours):
+    """Normalised score above processor seconds, as an SVG."""
+    tables = {t: rows for t, rows in tables.items() if all(s in rows for s in systems)}
+    table = standings(tables, systems)
+    dots = {}
+    for s in systems:
+        cpu = median([r["fit_cpu_s"] + r["predict_cpu_s"] for r in found if r["system"] == s and r["table"] in tables and not r["cold"]])
+        dots[s] = max(cpu, 0.01), table[s]["norm"]
+    low, high = math.floor(math.log10(min(x for x, _ in dots.values()))), math.ceil(math.log10(max(x for x, _ in dots.values())))
+    wide, tall, left, top = 640, 400, 60, 20
+    def at_x(x): return left + (math.log10(x) - low) / (high - low) * (wide - left - 110)
+    def at_y(y): return top + (1 - y) * (tall - top - 50)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{wide}" height="{tall}" fill="#fff"/>']
+    for y in (0, 0.25, 0.5, 0.75, 1):
+        out.append(f'<path d="M{left} {at_y(y):.1f}H{wide - 110}" stroke="#ddd"/><text x="{left - 8}" y="{at_y(y) + 4:.1f}" text-anchor="end">{y:g}</text>')
+    for x in range(low, high + 1):
+        out.append(f'<path d="M{at_x(10 ** x):.1f} {top}V{tall - 50}" stroke="#ddd"/><text x="{at_x(10 ** x):.1f}" y="{tall - 34}" text-anchor="middle">{10 ** x:g}</text>')
+    for s, (x, (y, y_low, y_high)) in dots.items():
+        colour = "#d62728" if s == ours else "#1f77b4"
+        out.append(f'<path d="M{at_x(x):.1f} {at_y(y_low):.1f}V{at_y(y_high):.1f}" stroke="{colour}" stroke-opacity="0.5"/>'
+                   f'<circle cx="{at_x(x):.1f}" cy="{at_y(y):.1f}" r="4" fill="{colour}"/><text x="{at_x(x) + 7:.1f}" y="{at_y(y) + 4:.1f}">{s}</text>')
+    out.append(f'<text x="{left}" y="{tall - 12}">processor seconds to fit and predict, median of the tables; up: mean normalised score, 95 % interval</text></svg>')
+    with open(path, "w") as f:
+        f.write("\n".join(out) + "\n")
 
 
 def behind(tables, systems, ours):
@@ -521,8 +600,9 @@ def report(args):
     print(f"\nBehind the best of all by more than two standard errors: {len(late)} of {sum(ours in rows for rows in tables.values())} tables")
     for t, best, m, error in late:
         print(f"- {t}: {m:+.4f} beside {best} (standard error {error:.4f})")
-    small = [seconds(r, True) for r in found if r["system"] == ours and r["rows"] < 5000 and not r.get("cold")]
-    print(f"\nTables under 5,000 rows: {ours} takes {median(small):.2f} s in the median")
+    cold_table(found, [*systems, *SLOW], ours)
+    if args.picture:
+        picture(args.picture, tables, systems, found, ours)
     holes = [r for r in found if r["score"] is None]
     for r in holes:
         print(f"error: {r['system']} {r['table']} {r['split']}: {r['error']}")
@@ -535,7 +615,7 @@ def report(args):
             continue
         best = max(mean(rows[s]) for s in systems if s in rows)
         cell = [("-" if s not in rows else f"**{mean(rows[s]):.4f}**" if mean(rows[s]) == best else f"{mean(rows[s]):.4f}") for s in systems]
-        what = "R2" if e["kind"] == "value" else "AUC" if of_e[0]["score"] == of_e[0]["auc"] else "accuracy"
+        what = "R2" if e["kind"] == "value" else "AUC" if of_e[0].get("auc", of_e[0]["score"]) == of_e[0]["score"] else "accuracy"
         chosen = next((r["chosen"] for r in of_e if r["system"] == ours), "")
         print(f"| {e['name']} | {e['half']} | {e['rows']} | {what} | " + " | ".join(cell) + f" | {chosen} |")
 
@@ -566,6 +646,8 @@ def main():
     parser.add_argument("--run", help="drove," + ",".join((*PEERS, *SLOW)))
     parser.add_argument("--report", nargs="*", default=[])
     parser.add_argument("--compare", metavar="LABEL", help="with --report FILES: one line a table")
+    parser.add_argument("--pack", metavar="FILE")
+    parser.add_argument("--picture", metavar="FILE.svg")
     parser.add_argument("--records")
     parser.add_argument("--half", choices=("seen", "held-back", "both"), default="seen")
     parser.add_argument("--tables", help="only these")
@@ -582,6 +664,8 @@ def main():
         if not args.records:
             parser.error("--run needs --records FILE")
         run(args)
+    elif args.pack:
+        pack(args)
     elif args.compare:
         compare(args)
     elif args.report:
