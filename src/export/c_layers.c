@@ -243,6 +243,23 @@ static drove_status fixed(const item *i)
     return status == DROVE_OK ? write_fixed(i, 'f', &i->l->opt.factor) : status;
 }
 
+/* The places of a gather layer's numbers, in [h][w][c] but of the data as they are. */
+static drove_status places(const item *i)
+{
+    enum { A_LINE = 12 };
+    const drove_indices *index = &i->l->opt.index;
+    const size_t n = i->l->bottom[0] == 0 ? 1 : places_of(i->l->in);
+    const size_t c = i->l->bottom[0] == 0 ? 1 : i->l->in.c;
+    fprintf(i->to, "static const unsigned long g%zu[%zu] = {", i->at, index->n);
+    for (size_t k = 0; k < index->n; k++) {
+        const size_t at = index->value[k];
+        fprintf(i->to, "%s%zu,", k % A_LINE == 0 ? "\n    " : " ",
+                c > 1 ? at % n * c + at / n : at);
+    }
+    fputs("\n};\n", i->to);
+    return DROVE_OK;
+}
+
 /* ---- calls ---- */
 
 /* Where an input lies. */
@@ -414,15 +431,22 @@ static void call_scale(const item *i, const char *part)
     fputs(";\n", i->to);
 }
 
+static void call_gather(const item *i, const char *part)
+{
+    (void)part;
+    begin_loop(i);
+    fprintf(i->to, "scratch[%zu + g%zu[i]];\n", x_of(i), i->at);
+}
+
 static void call_clip(const item *i, const char *part)
 {
     fprintf(i->to,
             "    for (size_t i = 0; i < %zu; i++)\n"
             "        scratch[%zu + i] = %s(scratch[%zu + i], ",
             i->l->n_out, i->y, part, x_of(i));
-    drove__c_float(i->to, i->l->opt.low);
+    drove__c_float(i->to, i->l->opt.bounds.low);
     fputs(", ", i->to);
-    drove__c_float(i->to, i->l->opt.high);
+    drove__c_float(i->to, i->l->opt.bounds.high);
     fputs(");\n", i->to);
 }
 
@@ -492,6 +516,7 @@ static const kind kinds[] = {
     {&drove__layer_scale, NULL, DROVE_C_IN_PLACE, NULL, fixed, call_scale},
     {&drove__layer_normalize, NULL, DROVE_C_IN_PLACE, "normalize", NULL, call_normalize},
     {&drove__layer_clip, NULL, DROVE_C_IN_PLACE, "clip", NULL, call_clip},
+    {&drove__layer_gather, NULL, DROVE_C_NEW, NULL, places, call_gather},
 };
 
 static const kind *kind_of(const item *i)

@@ -386,8 +386,22 @@ static value add_normalize(const network *n, const drove_layer *l)
 static value add_clip(const network *n, const drove_layer *l)
 {
     value y = n->blob[l->bottom[0]];
-    y.name = drove__onnx_node(n->g, "Clip", y.name, drove__onnx_float(n->g, l->opt.low),
-                              drove__onnx_float(n->g, l->opt.high));
+    y.name = drove__onnx_node(n->g, "Clip", y.name, drove__onnx_float(n->g, l->opt.bounds.low),
+                              drove__onnx_float(n->g, l->opt.bounds.high));
+    return y;
+}
+
+/* A list for an image is of [c][h][w], as ONNX flattens it. */
+static value add_gather(const network *n, const drove_layer *l)
+{
+    const value x = n->blob[l->bottom[0]];
+    const drove_indices *index = &l->opt.index;
+    const char *vector = x.is_image ? flatten(n->g, x.name, false) : x.name;
+    int64_t *place = drove__onnx_take(n->g, index->n, sizeof *place);
+    for (size_t i = 0; place != NULL && i < index->n; i++) place[i] = (int64_t)index->value[i];
+    const char *places = drove__onnx_ints(n->g, place, &index->n, 1);
+    value y = {.name = drove__onnx_node(n->g, "Gather", vector, places, NULL)};
+    drove__onnx_set_int(n->g, "axis", 1);
     return y;
 }
 
@@ -419,6 +433,7 @@ static const struct {
     {&drove__layer_scale, add_scale},
     {&drove__layer_normalize, add_normalize},
     {&drove__layer_clip, add_clip},
+    {&drove__layer_gather, add_gather},
 };
 
 static const char *times(drove_onnx *g, const char *x, float factor)

@@ -300,10 +300,7 @@ size_t drove__model_matrices(const drove_model *model, drove_weight_matrix *out)
 void drove__model_destroy(drove_model *model)
 {
     if (model == NULL) return;
-    for (size_t l = 0; l < model->n_layers; l++) {
-        free(model->layer[l].opt.offset.value);
-        free(model->layer[l].opt.factor.value);
-    }
+    for (size_t l = 0; l < model->n_layers; l++) drove__layer_lists_free(&model->layer[l].opt);
     free(model->layer);
     free(model->graph_text);
     free(model->notes);

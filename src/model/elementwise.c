@@ -31,7 +31,8 @@ static void act_backward(const drove_call *c)
 static void clip_forward(const drove_call *c)
 {
     const size_t first = c->first_row * c->layer->n_in, last = c->last_row * c->layer->n_in;
-    const float low = c->layer->opt.low, high = c->layer->opt.high, *x = c->bottom[0].x;
+    const float low = c->layer->opt.bounds.low, high = c->layer->opt.bounds.high,
+                *x = c->bottom[0].x;
     for (size_t i = first; i < last; i++) {
         const float raised = x[i] < low ? low : x[i];
         c->y[i] = raised > high ? high : raised;
@@ -41,7 +42,8 @@ static void clip_forward(const drove_call *c)
 static void clip_backward(const drove_call *c)
 {
     const size_t first = c->first_row * c->layer->n_in, last = c->last_row * c->layer->n_in;
-    const float low = c->layer->opt.low, high = c->layer->opt.high, *x = c->bottom[0].x;
+    const float low = c->layer->opt.bounds.low, high = c->layer->opt.bounds.high,
+                *x = c->bottom[0].x;
     const drove_bottom *b = &c->bottom[0];
     if (b->dx == NULL) return;
     for (size_t i = first; i < last; i++) {

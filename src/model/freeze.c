@@ -156,17 +156,6 @@ drove_model_cut drove__freeze_cut(const drove_model *whole, const bool *is_froze
 
 /* ---- parts ---- */
 
-static drove_status copy_list(const drove_floats *from, drove_floats *to)
-{
-    *to = (drove_floats){0};
-    if (from->n == 0) return DROVE_OK;
-    to->value = malloc(from->n * sizeof *to->value);
-    if (to->value == NULL) return drove__fail_nomem("numbers of a layer", from->n);
-    memcpy(to->value, from->value, from->n * sizeof *to->value);
-    to->n = from->n;
-    return DROVE_OK;
-}
-
 static drove_status copy_text(const char *from, char **to)
 {
     if (from == NULL) return DROVE_OK;
@@ -185,9 +174,7 @@ static drove_status copy_layers(const drove_model *whole, size_t first, size_t l
     for (size_t i = first; i < last; i++) {
         drove_layer *l = &m->layer[m->n_layers++];
         *l = whole->layer[i];
-        l->opt.offset = l->opt.factor = (drove_floats){0};
-        DROVE_TRY(copy_list(&whole->layer[i].opt.offset, &l->opt.offset));
-        DROVE_TRY(copy_list(&whole->layer[i].opt.factor, &l->opt.factor));
+        DROVE_TRY(drove__layer_lists_copy(&l->opt));
         for (unsigned b = 0; b < l->n_bottoms; b++) l->bottom[b] -= (uint32_t)first;
         l->training.is_frozen = has_parameters(l) && (is_frozen == NULL || is_frozen[i]);
         m->is_chain = m->is_chain && l->ops == &drove__layer_dense && l->bottom[0] == i - first;

@@ -19,8 +19,7 @@ void drove__graph_node_fini(drove_node *node)
     free(node->values.w);
     free(node->values.b);
     free(node->values.statistics);
-    free(node->opt.offset.value);
-    free(node->opt.factor.value);
+    drove__layer_lists_free(&node->opt);
 }
 
 void drove__graph_fini(drove_graph *graph)

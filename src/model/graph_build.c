@@ -94,16 +94,6 @@ static uint32_t blob_of(const drove_graph_plan *p, const uint32_t *layer_of, uin
     return node == DROVE_GRAPH_INPUT ? 0 : layer_of[p->into[node]] + 1;
 }
 
-static drove_status copy_list(drove_floats *list)
-{
-    const float *from = list->value;
-    if (list->n == 0) return DROVE_OK;
-    list->value = malloc(list->n * sizeof *list->value);
-    if (list->value == NULL) return drove__fail_nomem("numbers of a layer", list->n);
-    memcpy(list->value, from, list->n * sizeof *from);
-    return DROVE_OK;
-}
-
 static drove_status make_layer(const drove_graph_plan *p, uint32_t n, const uint32_t *layer_of,
                                drove_model *m)
 {
@@ -140,11 +130,9 @@ static drove_status make_layer(const drove_graph_plan *p, uint32_t n, const uint
     for (unsigned b = 0; b < l->n_bottoms && !has_coefficient; b++) o->coefficient[b] = 1.0f;
     drove_status status = find_shape(l, shape, m->n_outputs);
     if (status != DROVE_OK) return drove__graph_fail_in(p->graph, status, node->line, node->name);
-    DROVE_TRY(copy_list(&l->opt.offset));
-    status = copy_list(&l->opt.factor);
-    if (status == DROVE_OK) m->n_layers++;
-    else free(l->opt.offset.value);
-    return status;
+    DROVE_TRY(drove__layer_lists_copy(&l->opt));
+    m->n_layers++;
+    return DROVE_OK;
 }
 
 /* ---- properties of the whole model ---- */

@@ -27,6 +27,7 @@ enum {
     ACTIVATION = 1 << 13,
     LAYER_NORM = 1 << 14,
     PRELU = 1 << 15,
+    GATHER = 1 << 16,
     NORM = BATCH_NORM | LAYER_NORM,
     POOL = MAX_POOL | AVERAGE_POOL,
     WEIGHTED = DENSE | CONVOLUTION,
@@ -70,11 +71,12 @@ const drove_graph_key drove__graph_keys[] = {
     {"bias_lr", DROVE_KEY_RATE, AT(b_lr), 0, 1e6, WEIGHTED | NORM},
     {"offsets", DROVE_KEY_LIST, AT(offset), -FLT_MAX, FLT_MAX, SCALE},
     {"factors", DROVE_KEY_LIST, AT(factor), -FLT_MAX, FLT_MAX, SCALE},
-    {"low", DROVE_KEY_REAL, AT(low), -FLT_MAX, FLT_MAX, CLIP},
-    {"high", DROVE_KEY_REAL, AT(high), -FLT_MAX, FLT_MAX, CLIP},
+    {"low", DROVE_KEY_REAL, AT(bounds.low), -FLT_MAX, FLT_MAX, CLIP},
+    {"high", DROVE_KEY_REAL, AT(bounds.high), -FLT_MAX, FLT_MAX, CLIP},
     {"slope", DROVE_KEY_REAL, AT(slope), -1e6, 1e6, ACTIVATION},
     {"level", DROVE_KEY_REAL, AT(level), -1e6, 1e6, ACTIVATION},
     {"power", DROVE_KEY_COUNT, AT(power), 1, 2, NORMALIZE},
+    {"index", DROVE_KEY_INDICES, AT(index), 0, UINT32_MAX, GATHER},
     {NULL, DROVE_KEY_COUNT, 0, 0, 0, 0, 0},
 };
 
@@ -101,11 +103,12 @@ static const struct {
      .defaults = {.epsilon = 1e-5f, .over = {true, true, true}}},
     {.ops = &drove__layer_prelu, .bit = PRELU, .defaults.w_filler = {"constant", 0.25f}},
     {.ops = &drove__layer_scale, .bit = SCALE},
-    {.ops = &drove__layer_clip, .bit = CLIP, .defaults = {.low = -FLT_MAX, .high = FLT_MAX}},
+    {.ops = &drove__layer_clip, .bit = CLIP, .defaults.bounds = {.low = -FLT_MAX, .high = FLT_MAX}},
     {.ops = &drove__layer_activation,
      .bit = ACTIVATION,
      .defaults = {.slope = DROVE_ACT_OWN, .level = DROVE_ACT_OWN}},
     {.ops = &drove__layer_normalize, .bit = NORMALIZE, .defaults.power = 2},
+    {.ops = &drove__layer_gather, .bit = GATHER},
 };
 
 unsigned drove__graph_kind_bit(const drove_layer_ops *ops)

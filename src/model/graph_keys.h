@@ -18,7 +18,8 @@ typedef enum drove_graph_key_kind {
     DROVE_KEY_NO,     /* bool with inverted meaning */
     DROVE_KEY_FILLER, /* drove_filler: an initialiser's name, or constant, with a number */
     DROVE_KEY_REALS,  /* float[DROVE_LAYER_MOST_BOTTOMS]: one for each input */
-    DROVE_KEY_LIST    /* drove_floats: any number of them */
+    DROVE_KEY_LIST,   /* drove_floats: any number of them */
+    DROVE_KEY_INDICES /* drove_indices: 3, 3-7, 3-7x2 (each twice) */
 } drove_graph_key_kind;
 
 enum { DROVE_GRAPH_MOST_LIST = 1 << 16 }; /* numbers of a list: descriptions stay small */

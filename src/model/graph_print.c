@@ -30,6 +30,7 @@ static bool is_default(const drove_graph_key *k, const drove_layer_options *o,
                ((const drove_filler *)a)->value == ((const drove_filler *)b)->value;
     case DROVE_KEY_REALS: return memcmp(a, b, n_bottoms * sizeof(float)) == 0;
     case DROVE_KEY_LIST: return ((const drove_floats *)a)->n == 0;
+    case DROVE_KEY_INDICES: return ((const drove_indices *)a)->n == 0;
     default: return *(const bool *)a == *(const bool *)b;
     }
 }
@@ -58,6 +59,32 @@ static void print_pair(FILE *f, size_t first, size_t second)
 {
     if (first == second) fprintf(f, "%zu", first);
     else fprintf(f, "[%zu, %zu]", first, second);
+}
+
+/* Numbers of one value from `at` on. */
+static size_t count_same(const drove_indices *list, size_t at, uint32_t value)
+{
+    size_t n = 0;
+    while (at + n < list->n && list->value[at + n] == value) n++;
+    return n;
+}
+
+/* FIRST-LASTxTIMES for the longest stretches of that form. */
+static void print_indices(FILE *f, const drove_indices *list)
+{
+    for (size_t i = 0; i < list->n;) {
+        const uint32_t first = list->value[i];
+        const size_t times = count_same(list, i, first);
+        uint32_t n_values = 1;
+        while (first + n_values > first &&
+               count_same(list, i + n_values * times, first + n_values) == times)
+            n_values++;
+        fprintf(f, "%s%lu", i == 0 ? "[" : ", ", (unsigned long)first);
+        if (n_values > 1) fprintf(f, "-%lu", (unsigned long)(first + n_values - 1));
+        if (times > 1) fprintf(f, "x%zu", times);
+        i += n_values * times;
+    }
+    fputc(']', f);
 }
 
 static void print_option(FILE *f, const drove_graph_key *k, const drove_layer_options *o,
@@ -92,6 +119,7 @@ static void print_option(FILE *f, const drove_graph_key *k, const drove_layer_op
     case DROVE_KEY_LIST:
         print_reals(f, ((const drove_floats *)a)->value, ((const drove_floats *)a)->n);
         break;
+    case DROVE_KEY_INDICES: print_indices(f, a); break;
     case DROVE_KEY_FLAG: fputs(*(const bool *)a ? "true" : "false", f); break;
     case DROVE_KEY_NO: fputs(*(const bool *)a ? "false" : "true", f); break;
     }

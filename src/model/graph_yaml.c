@@ -214,6 +214,51 @@ static drove_status read_floats(const reader *r, const drove_graph_key *k, drove
     }
 }
 
+/* A whole number at *text, which moves behind it; false: there is none. */
+static bool take_digits(const char **text, uint64_t most, uint64_t *out)
+{
+    const char *first = *text;
+    *out = 0;
+    for (; **text >= '0' && **text <= '9' && *out <= most; ++*text)
+        *out = 10 * *out + (uint64_t)(**text - '0');
+    return *text > first && *out <= most;
+}
+
+/* Replaces *out. */
+static drove_status read_indices(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
+                                 drove_indices *out)
+{
+    static const char expected[] = "a list of numbers and ranges, as [3, 0-7]";
+    const uint64_t most = (uint64_t)k->most;
+    DROVE_TRY(drove__yaml_expect(r->yaml, DROVE_YAML_LIST, expected, item));
+    for (out->n = 0;;) {
+        uint64_t first, last, times = 1;
+        DROVE_TRY(drove__yaml_next(r->yaml, item));
+        if (item->kind == DROVE_YAML_LIST_END && out->n > 0) return DROVE_OK;
+        if (item->kind != DROVE_YAML_VALUE) return drove__yaml_unexpected(r->yaml, item, expected);
+        const char *at = item->text;
+        bool is_range = take_digits(&at, most, &first);
+        last = first;
+        if (is_range && *at == '-') is_range = at++, take_digits(&at, most, &last);
+        if (is_range && *at == 'x') is_range = at++, take_digits(&at, most, &times);
+        if (!is_range || *at != '\0' || last < first || times == 0)
+            return drove__yaml_fail(r->yaml, item->line, item->column,
+                                    "%s: expected a number or a range, as 3, 0-7 or 0-7x2 (each "
+                                    "twice), found \"%.80s\"",
+                                    k->name, item->text);
+        const size_t left = DROVE_GRAPH_MOST_LIST - out->n;
+        if (last - first >= left || times > left / (last - first + 1))
+            return drove__yaml_fail(r->yaml, item->line, item->column,
+                                    "%s: expected at most %d numbers, found more", k->name,
+                                    DROVE_GRAPH_MOST_LIST);
+        const size_t n = (size_t)((last - first + 1) * times);
+        uint32_t *grown = realloc(out->value, (out->n + n) * sizeof *grown);
+        if (grown == NULL) return drove__fail_nomem("a list of numbers", n * sizeof *grown);
+        out->value = grown;
+        for (size_t i = 0; i < n; i++) out->value[out->n++] = (uint32_t)(first + i / times);
+    }
+}
+
 static drove_status read_option(const reader *r, const drove_graph_key *k, drove_yaml_item *item,
                                 drove_layer_options *o, unsigned *n_reals)
 {
@@ -222,6 +267,7 @@ static drove_status read_option(const reader *r, const drove_graph_key *k, drove
     if (k->kind == DROVE_KEY_SIDES) return read_sides(r, k, item, o);
     if (k->kind == DROVE_KEY_REALS) return read_reals(r, k, item, to, n_reals);
     if (k->kind == DROVE_KEY_LIST) return read_floats(r, k, item, to);
+    if (k->kind == DROVE_KEY_INDICES) return read_indices(r, k, item, to);
     DROVE_TRY(read_value(r, k->name, item));
     switch (k->kind) {
     case DROVE_KEY_COUNT: return take_count(r, k, item, to);
@@ -318,6 +364,7 @@ static drove_status settle_options(const reader *r, const layer_text *t, drove_l
                       : k->kind == DROVE_KEY_RATE           ? sizeof(float)
                       : k->kind == DROVE_KEY_FILLER         ? sizeof(drove_filler)
                       : k->kind == DROVE_KEY_LIST           ? sizeof(drove_floats)
+                      : k->kind == DROVE_KEY_INDICES        ? sizeof(drove_indices)
                       : k->kind == DROVE_KEY_REALS          ? sizeof o->coefficient
                                                             : sizeof(bool);
         memcpy(field(o, k->offset), (const char *)&t->options + k->offset, size);
@@ -388,6 +435,7 @@ static drove_status add_layer(const reader *r, layer_text *t, int line, int colu
     if (status == DROVE_OK && is_activation) status = check_numbers(r, t);
     drove_layer_options *no_owner = status == DROVE_OK ? &t->options : &node->opt;
     no_owner->offset = no_owner->factor = (drove_floats){0}; /* lists have one */
+    no_owner->index = (drove_indices){0};
     return status;
 }
 
@@ -405,8 +453,7 @@ static drove_status read_layer(const reader *r, int line, int column)
         if (status == DROVE_OK && !ended) status = read_layer_value(r, key, &item, t);
     }
     if (status == DROVE_OK) status = add_layer(r, t, line, column);
-    free(t->options.offset.value);
-    free(t->options.factor.value);
+    drove__layer_lists_free(&t->options);
     free(t);
     return status;
 }

@@ -112,7 +112,8 @@ struct drove_layer_ops {
     X(reshape)                                                                                     \
     X(scale)                                                                                       \
     X(normalize)                                                                                   \
-    X(clip)
+    X(clip)                                                                                        \
+    X(gather)
 
 #define X(name) extern const drove_layer_ops drove__layer_##name;
 DROVE_LAYER_KINDS(X)

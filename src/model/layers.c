@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const drove_layer_ops *const drove__layer_kinds[] = {
@@ -11,6 +12,40 @@ const drove_layer_ops *const drove__layer_kinds[] = {
 #undef X
         NULL,
 };
+
+static void *copy_bytes(const void *from, size_t n_bytes)
+{
+    void *to = from != NULL ? malloc(n_bytes) : NULL;
+    if (to != NULL) memcpy(to, from, n_bytes);
+    return to;
+}
+
+drove_status drove__layer_lists_copy(drove_layer_options *o)
+{
+    const drove_floats *offset = &o->offset, *factor = &o->factor;
+    const drove_indices *index = &o->index;
+    float *offsets = copy_bytes(offset->value, offset->n * sizeof *offsets);
+    float *factors = copy_bytes(factor->value, factor->n * sizeof *factors);
+    uint32_t *indices = copy_bytes(index->value, index->n * sizeof *indices);
+    const bool is_whole = (offsets != NULL || offset->n == 0) &&
+                          (factors != NULL || factor->n == 0) && (indices != NULL || index->n == 0);
+    const size_t n = offset->n + factor->n + index->n;
+    o->offset.value = offsets;
+    o->factor.value = factors;
+    o->index.value = indices;
+    if (is_whole) return DROVE_OK;
+    drove__layer_lists_free(o);
+    return drove__fail_nomem("numbers of a layer", n * sizeof *offsets);
+}
+
+void drove__layer_lists_free(drove_layer_options *o)
+{
+    free(o->offset.value);
+    free(o->factor.value);
+    free(o->index.value);
+    o->offset = o->factor = (drove_floats){0};
+    o->index = (drove_indices){0};
+}
 
 void drove__layer_sum_parts(const drove_call *c, const float *from, size_t stride, size_t n,
                             float *to)

@@ -59,11 +59,21 @@ typedef struct drove_floats {
     float *value;
 } drove_floats;
 
+/* The same of places in a vector. */
+typedef struct drove_indices {
+    size_t    n;
+    uint32_t *value;
+} drove_indices;
+
 /* Local response normalisation: (kappa + alpha / size * sum of squares) ^ beta. */
 typedef struct drove_lrn {
     size_t size; /* channels summed over */
     float  alpha, beta, kappa;
 } drove_lrn;
+
+typedef struct drove_bounds {
+    float low, high;
+} drove_bounds;
 
 /* What stands beside a window's zeros above and left (window.ph, window.pw). */
 typedef struct drove_padding {
@@ -102,13 +112,19 @@ typedef struct drove_layer_options {
     /* Factors of the step size: 1 unless a file says so, and 0 counts as 1; DROVE_LR_NONE. */
     float             w_lr, b_lr;
     drove_filler      w_filler, b_filler;
-    drove_image_sides sides;     /* reshape, with n_out channels; n_out 0: all numbers, a vector */
-    drove_over        over;      /* layer normalisation */
-    drove_floats offset, factor; /* scale: none, 1, one a channel, or one a number, [c][h][w] */
-    float        low, high;      /* clip */
-    float        slope, level;   /* activation: its numbers, or DROVE_ACT_OWN */
-    size_t       power;          /* normalize: 1 or 2 */
+    drove_image_sides sides;      /* reshape, with n_out channels; n_out 0: all numbers, a vector */
+    drove_over        over;       /* layer normalisation */
+    drove_floats  offset, factor; /* scale: none, 1, one a channel, or one a number, [c][h][w] */
+    drove_bounds  bounds;         /* clip */
+    float         slope, level;   /* activation: its numbers, or DROVE_ACT_OWN */
+    size_t        power;          /* normalize: 1 or 2 */
+    drove_indices index;          /* gather: the input number of each output, of [c][h][w] */
 } drove_layer_options;
+
+/* The lists of options: offset, factor, index.  Copies replace those of *o, which has none after a
+ * failure.  Errors: DROVE_E_NOMEM. */
+drove_status drove__layer_lists_copy(drove_layer_options *o);
+void         drove__layer_lists_free(drove_layer_options *o);
 
 /* What training does with a layer. */
 typedef struct drove_layer_training {

@@ -476,7 +476,8 @@ static const drove_node *find_probabilities(const drove_graph *g, const drove_no
 {
     static const drove_layer_ops *const through[] = {&drove__layer_reshape, &drove__layer_scale,
                                                      &drove__layer_clip,    &drove__layer_dropout,
-                                                     &drove__layer_sum,     &drove__layer_concat};
+                                                     &drove__layer_sum,     &drove__layer_concat,
+                                                     &drove__layer_gather};
     bool goes_on = false;
     if (node == NULL || *n_left == 0) return NULL;
     --*n_left;

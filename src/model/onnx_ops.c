@@ -265,6 +265,52 @@ static drove_status read_labels(drove_onnx_reader *r, const drove_onnx_node *n)
     return drove__onnx_fail(r, n, "expected labels as its input, the numbers of classes");
 }
 
+/* Columns of a vector by a constant list of their numbers; else labels, as above. */
+static drove_status read_gather(drove_onnx_reader *r, const drove_onnx_node *n)
+{
+    const bool is_column = strcmp(n->node->op_type, "ArrayFeatureExtractor") == 0;
+    const drove_onnx_value *x = &n->input[0], *list = &n->input[1];
+    int64_t axis = 1;
+    char text[128];
+    if (n->n_inputs != 2 || x->kind != DROVE_ONNX_BLOB || list->kind != DROVE_ONNX_CONSTANT)
+        return read_labels(r, n);
+    if (!is_column && x->rank > 0) DROVE_TRY(drove__onnx_axis(r, n, 0, x->rank, &axis));
+    else if (!is_column) DROVE_TRY(drove__onnx_int(r, n, "axis", 1, 1, &axis));
+    if (axis != 1 || (x->rank != 0 && x->rank != 2) || (list->rank != 1 && !is_column))
+        return drove__onnx_fail(r, n,
+                                "expected a vector and a list of places along axis 1, found %s, a "
+                                "constant of %u dimensions and axis %lld",
+                                drove__onnx_shape_text(x, text), list->rank, (long long)axis);
+    const size_t count = drove__onnx_count(list->tensor), n_in = x->rank == 2 ? x->side[1] : 0;
+    if (count > DROVE_GRAPH_MOST_LIST)
+        return drove__onnx_fail(r, n, "expected 1 to %d places, found another number of them",
+                                DROVE_GRAPH_MOST_LIST);
+    int64_t *place = malloc(count * sizeof *place);
+    uint32_t *value = malloc(count * sizeof *value);
+    drove_node *node = NULL;
+    size_t n_places;
+    drove_status status = place == NULL || value == NULL
+                              ? drove__fail_nomem("places", count * sizeof *place)
+                              : drove__onnx_ints_of(r, n, list->tensor, count, place, &n_places);
+    for (size_t i = 0; i < count && status == DROVE_OK; i++) {
+        const int64_t from = place[i] < 0 && !is_column ? (int64_t)n_in : 0;
+        if (place[i] < -from || place[i] > UINT32_MAX || (n_in > 0 && place[i] >= (int64_t)n_in))
+            status = drove__onnx_fail(r, n, "expected places in %s, found %lld",
+                                      drove__onnx_shape_text(x, text), (long long)place[i]);
+        else value[i] = (uint32_t)(place[i] + from);
+    }
+    free(place);
+    if (status == DROVE_OK) status = drove__onnx_add(r, n, &drove__layer_gather, NULL, &node);
+    if (status != DROVE_OK) {
+        free(value);
+        return status;
+    }
+    node->opt.index = (drove_indices){.n = count, .value = value};
+    drove_onnx_value *y = drove__onnx_result(r, n);
+    if (y != NULL && y->rank > 1) y->side[1] = count;
+    return DROVE_OK;
+}
+
 enum { LAST = DROVE_ONNX_TAKES_LAST, PADDED = DROVE_ONNX_TAKES_PADDED, ANY = LAST | PADDED };
 
 const drove_onnx_op drove__onnx_ops[] = {
@@ -328,8 +374,8 @@ const drove_onnx_op drove__onnx_ops[] = {
      drove__onnx_read_regressor},
     {"Scaler", "ai.onnx.ml", "offset scale", 0, drove__onnx_read_scaler},
     {"Normalizer", "ai.onnx.ml", "norm", 0, drove__onnx_read_normalizer},
-    {"Gather", "", "axis", 0, read_labels},
-    {"ArrayFeatureExtractor", "ai.onnx.ml", "", 0, read_labels},
+    {"Gather", "", "axis", 0, read_gather},
+    {"ArrayFeatureExtractor", "ai.onnx.ml", "", 0, read_gather},
     {"ZipMap", "ai.onnx.ml", "classlabels_int64s classlabels_strings", 0, read_identity},
     {NULL, NULL, NULL, 0, NULL},
 };

@@ -390,7 +390,7 @@ drove_status drove__onnx_read_clip(drove_onnx_reader *r, const drove_onnx_node *
     DROVE_TRY(take_bound(r, n, "min", 1, &low));
     DROVE_TRY(take_bound(r, n, "max", 2, &high));
     DROVE_TRY(drove__onnx_add(r, n, &drove__layer_clip, NULL, &node));
-    node->opt.low = low;
-    node->opt.high = high;
+    node->opt.bounds.low = low;
+    node->opt.bounds.high = high;
     return DROVE_OK;
 }

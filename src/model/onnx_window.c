@@ -179,7 +179,7 @@ drove_status drove__onnx_read_conv(drove_onnx_reader *r, const drove_onnx_node *
 /* No number of what the layer makes is below 0. */
 static bool is_positive(const drove_node *node)
 {
-    if (node->ops == &drove__layer_clip) return node->opt.low >= 0.0f;
+    if (node->ops == &drove__layer_clip) return node->opt.bounds.low >= 0.0f;
     return node->ops == &drove__layer_activation &&
            (node->act == DROVEK_RELU || node->act == DROVEK_SIGMOID ||
             node->act == DROVEK_CURVE_relu6 || node->act == DROVEK_CURVE_softplus);

@@ -19,8 +19,8 @@ drove_status drove__pytorch_image(const drove_model *model, const drove_layer *l
     *out = (drove_shape){0};
     while (!drove__pytorch_is_reordered(model, blob)) {
         const drove_layer *below = blob > 0 ? &model->layer[blob - 1] : NULL;
-        /* Other numbers than those that it reads: of weights, or of pooling. */
-        if (below == NULL || below->n_w > 0 ||
+        /* Other numbers than those that it reads, or another order: of weights, pooling, gather. */
+        if (below == NULL || below->n_w > 0 || below->ops == &drove__layer_gather ||
             drove__shape_floats(below->in) != drove__shape_floats(below->out))
             return DROVE_OK;
         if (below->n_bottoms > 1)

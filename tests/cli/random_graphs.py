@@ -67,7 +67,7 @@ class Graph:
         same = [o for o in shape if shape[o] == (c, h, w)]
         kind = d.choice(["convolution"] * 5 + ["depthwise"] * 2 + ["max_pool", "average_pool"] * 2 + ["global"] + ["batch_norm"] * 3 +
                         ["layer_norm", "layer_norm", "prelu", "lrn", "dropout", "concat", "concat", "sum", "sum", "product", "gate", "flatten", "reshape", "softmax", "scale",
-                         "normalize", "clip", "activation", "activation", "dense"])
+                         "normalize", "clip", "gather", "activation", "activation", "dense"])
         if kind in ("convolution", "depthwise"):
             words, (oh, ow) = self.window(h, w, True)
             o = c if kind == "depthwise" else d.randint(1, 20)
@@ -119,6 +119,11 @@ class Graph:
             self.add("scale", [self.add(kind, [x], shape[x], power=d.choice([1, 2]))], shape[x], factors=[4])
         elif kind == "clip":
             self.add(kind, [x], shape[x], **{word: value for word, value in (("low", -0.75), ("high", 1)) if d.random() < 0.8})
+        elif kind == "gather":
+            places = [d.randrange(c * h * w) for _ in range(d.randint(1, 9))] + [f"0-{c * h * w - 1}", f"0-{min(c, 3) - 1}x{d.randint(1, 3)}"]
+            places = d.sample(places, d.randint(1, len(places)))
+            n = sum(1 if isinstance(p, int) else c * h * w if "x" not in p else min(c, 3) * int(p[-1]) for p in places)
+            self.add(kind, [x], (n, 1, 1), index="[" + ", ".join(map(str, places)) + "]")
         elif kind == "activation":
             name = d.choice(CURVES)
             slope = {"slope": round(d.uniform(0.1, 2), 3)} if name in ("leaky_relu", "elu", "selu", "silu", "softplus", "hard_sigmoid") else {}

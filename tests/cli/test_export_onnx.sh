@@ -157,7 +157,10 @@ layers:
   - {name: conv2, type: convolution, channels: 3, kernel: 3, activation: tanh}
   - {name: length, type: normalize}
   - {name: offset, type: scale, offsets: [0.01, 0.02, -0.03]}
-  - {name: vector, type: reshape}
+  - {name: corners, type: gather, index: [5, 0, 9-20, 0x3]}
+  - {name: vector, type: reshape, inputs: offset}
+  - {name: some, type: gather, inputs: data, index: [767, 0-255x2, 300]}
+  - {name: together, type: concat, inputs: [vector, corners, some]}
   - {name: sum, type: normalize, power: 1}
   - {name: each, type: scale, factors: [30]}
   - {name: out, type: dense}

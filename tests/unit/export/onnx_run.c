@@ -389,20 +389,22 @@ static void concat(const node *n)
     }
 }
 
+/* The sides before the axis, those of the list, the sides behind the axis. */
 static void gather(const node *n)
 {
     const onnx_value *x = n->in[0], *at = n->in[1];
-    size_t dims[ONNX_MOST_RANK], rank = at->rank;
-    const size_t width = x->n / x->dim[0];
-    memcpy(dims, at->dim, sizeof dims);
-    for (size_t i = 1; i < x->rank; i++) dims[rank++] = x->dim[i];
+    const size_t axis = (size_t)whole(n, "axis", 0);
+    size_t dims[ONNX_MOST_RANK], rank = 0, width = 1;
+    for (size_t i = 0; i < axis; i++) dims[rank++] = x->dim[i];
+    for (size_t i = 0; i < at->rank; i++) dims[rank++] = at->dim[i];
+    for (size_t i = axis + 1; i < x->rank; i++) width *= dims[rank++] = x->dim[i];
     onnx_value *out = result(n, x->type, dims, rank);
-    for (size_t i = 0; i < at->n; i++) {
-        const size_t row = (size_t)at->number[i];
-        assert_true(at->number[i] >= 0 && row < x->dim[0]);
-        for (size_t k = 0; k < width; k++)
-            if (x->text != NULL) out->text[i * width + k] = x->text[row * width + k];
-            else out->number[i * width + k] = x->number[row * width + k];
+    for (size_t i = 0; i < out->n; i++) {
+        const double row = at->number[i / width % at->n];
+        assert_true(row >= 0 && row < (double)x->dim[axis]);
+        const size_t from = (i / width / at->n * x->dim[axis] + (size_t)row) * width + i % width;
+        if (x->text != NULL) out->text[i] = x->text[from];
+        else out->number[i] = x->number[from];
     }
 }
 

@@ -366,7 +366,12 @@ static const char all_kinds[] =
     "  - {name: vector, type: flatten}\n"
     "  - {name: pixels, type: dense, inputs: data, units: 5, bias: false, activation: gelu}\n"
     "  - {name: one, type: dense, inputs: data, units: 1}\n"
-    "  - {name: end, type: concat, inputs: [vector, pixels, one]}\n"
+    "  - {name: some, type: gather, inputs: data, index: [125, 0-7x3, 4]}\n"
+    "  - {name: steps, type: scale, offsets: [-1], factors: [0.5]}\n"
+    "  - {name: levels, type: clip, low: 0, high: 1}\n"
+    "  - {name: corners, type: gather, inputs: length, index: [755, 1-3, 1, 128]}\n"
+    "  - {name: turns, type: gather, inputs: vector, index: [755, 1-3, 1, 128]}\n"
+    "  - {name: end, type: concat, inputs: [vector, pixels, one, levels, corners, turns]}\n"
     "  - {name: out, type: dense}\n";
 
 TEST(networks)

@@ -344,6 +344,12 @@ static const char fixed[] =
     "  - {name: length, type: normalize}\n"
     "  - {name: offset, type: scale, offsets: [0.01, 0.02, -0.03]}\n"
     "  - {name: vector, type: reshape}\n"
+    "  - {name: pixels, type: gather, inputs: data, index: [767, 0-255x2, 300]}\n"
+    "  - {name: steps, type: scale, offsets: [100], factors: [0.01]}\n"
+    "  - {name: levels, type: clip, low: 0, high: 1}\n"
+    "  - {name: corners, type: gather, inputs: offset, index: [5, 0, 119-130, 0]}\n"
+    "  - {name: turns, type: gather, inputs: vector, index: [3x4, 2, 1]}\n"
+    "  - {name: together, type: concat, inputs: [vector, levels, corners, turns]}\n"
     "  - {name: sum, type: normalize, power: 1}\n"
     "  - {name: each, type: scale, factors: [30]}\n"
     "  - {name: out, type: dense}\n";

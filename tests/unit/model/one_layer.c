@@ -78,6 +78,7 @@ void one_layer_init(one_layer *t, const one_layer_options *opt)
                            .batch = opt->batch};
     for (unsigned i = 0; i < opt->n_bottoms; i++) in[i] = want[i] = opt->format;
     t->out_format = opt->format;
+    if (opt->ops->format == DROVE_FORMAT_PLAIN) want[0] = t->out_format = DROVEK_NHWC;
     if (opt->ops->format == DROVE_FORMAT_OWN)
         assert_int_equal(opt->ops->formats(&t->options, l, in, want, &t->out_format), DROVE_OK);
     for (unsigned i = 0; i < opt->n_bottoms; i++) {

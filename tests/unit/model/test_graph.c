@@ -407,6 +407,19 @@ TEST(shapes_that_do_not_match_are_told)
         "model net: layer \"d\": expected biases that start as constant or normal, found xavier");
 
     drove__graph_init(&g, "net");
+    add(&g, &drove__layer_gather, "g", NULL);
+    refuse(&g, &vectors, DROVE_E_SHAPE, "model net: layer \"g\": expected an index, found none");
+
+    drove__graph_init(&g, "net");
+    uint32_t *index = malloc(2 * sizeof *index);
+    assert_non_null(index);
+    index[0] = 0;
+    index[1] = (uint32_t)vectors.n_features;
+    add(&g, &drove__layer_gather, "g", NULL)->opt.index = (drove_indices){2, index};
+    refuse(&g, &vectors, DROVE_E_SHAPE,
+           "model net: layer \"g\": index: expected 0 to 5, as its input has 6 numbers, found 6");
+
+    drove__graph_init(&g, "net");
     add(&g, &drove__layer_lrn, "n", NULL)->act = DROVEK_RELU;
     refuse(&g, &images, DROVE_E_ARG,
            "model net: layer \"n\": lrn takes no activation; expected a layer of type activation "

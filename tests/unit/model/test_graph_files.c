@@ -139,6 +139,29 @@ TEST(what_is_printed_reads_back)
     }
 }
 
+TEST(ranges_of_an_index)
+{
+    static const char text[] =
+        "layers:\n"
+        "  - {name: g, type: gather, index: [7, 0-2, 3-4x2, 5x3, 5, 6-6x1, 4, 4]}\n";
+    static const uint32_t index[] = {7, 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 4, 4};
+    drove_graph g, again;
+    char *printed;
+    read_graph(drove__graph_read_yaml, text, &g);
+    assert_int_equal(g.node[0].opt.index.n, DROVE_COUNT(index));
+    assert_memory_equal(g.node[0].opt.index.value, index, sizeof index);
+    assert_int_equal(drove__graph_print_yaml(&g, &printed), DROVE_OK);
+    assert_non_null(strstr(printed, "index: [7, 0-2, 3-4x2, 5x4, 6, 4x2]}"));
+    read_graph(drove__graph_read_yaml, printed, &again);
+    assert_int_equal(again.node[0].opt.index.n, DROVE_COUNT(index));
+    assert_memory_equal(again.node[0].opt.index.value, index, sizeof index);
+    free(printed);
+    drove__graph_fini(&g);
+    drove__graph_fini(&again);
+}
+
+#define RANGE      "index: expected a number or a range, as 3, 0-7 or 0-7x2 (each twice), found \""
+#define GATHER     "layers:\n - {name: a, type: gather, index: "
 #define ONE        "layers:\n - {name: a, type: dense, "
 #define CURVE(act) "layers:\n - {name: a, type: activation, activation: " act ", "
 
@@ -152,6 +175,14 @@ TEST(mistakes_in_yaml_are_found)
         {"layer: []\n", "f:1:1: unknown word \"layer\"; did you mean \"layers\"?"},
         {"name: a\n", "f: expected layers, found none"},
         {"layers: []\n", "f: expected layers, found none"},
+        {GATHER "3}\n",
+         "f:2:35: expected a list of numbers and ranges, as [3, 0-7], found a value"},
+        {GATHER "[3, 2-1]}\n", "f:2:39: " RANGE "2-1\""},
+        {GATHER "[-1]}\n", "f:2:36: " RANGE "-1\""},
+        {GATHER "[1x0]}\n", "f:2:36: " RANGE "1x0\""},
+        {GATHER "[5000000000]}\n", "f:2:36: " RANGE "5000000000\""},
+        {GATHER "[0, 0-65535]}\n", "f:2:39: index: expected at most 65536 numbers, found more"},
+        {GATHER "[0-255x257]}\n", "f:2:36: index: expected at most 65536 numbers, found more"},
         {"layers: 3\n", "f:1:9: expected a list of layers, found a value"},
         {"layers:\n - 3\n", "f:2:4: expected a list of layers, found a value"},
         {"name: a\nname: b\n",

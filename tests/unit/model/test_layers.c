@@ -270,7 +270,17 @@ static void clip64(const drove_layer *l, const drove_shape *s, double *const *x,
 {
     (void)s, (void)theta;
     for (size_t i = 0; i < ROWS * l->n_out; i++)
-        y[i] = fmin(fmax(x[0][i], (double)l->opt.low), (double)l->opt.high);
+        y[i] = fmin(fmax(x[0][i], (double)l->opt.bounds.low), (double)l->opt.bounds.high);
+}
+
+/* By number of the output; the input as [c][h][w]. */
+static void gather64(const drove_layer *l, const drove_shape *s, double *const *x,
+                     const double *theta, double *y)
+{
+    const size_t each = s->c * s->h * s->w;
+    (void)theta;
+    for (size_t i = 0; i < ROWS * l->n_out; i++)
+        y[i] = x[0][place_of(*s, i / l->n_out * each + l->opt.index.value[i % l->n_out])];
 }
 
 static void leaky64(const drove_layer *l, const drove_shape *s, double *const *x,
@@ -297,6 +307,10 @@ static void product64(const drove_layer *l, const drove_shape *s, double *const 
 
 static float some[] = {0.5f,  -1.0f, 2.0f,  0.25f,  -0.125f, 3.0f,  1.5f,  -2.0f,
                        0.75f, 1.0f,  -0.5f, 0.375f, 4.0f,    -3.0f, 1.25f, 0.625f};
+
+static uint32_t places[] = {7, 0, 0, 0, 31, 2, 2, 5, 20, 19, 18, 7};
+static uint32_t runs[] = {3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                          16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 8,  9,  10};
 
 #define WINDOW(k, s, p)                                                                            \
     {                                                                                              \
@@ -442,7 +456,12 @@ static const kind kinds[] = {
      normalize64},
     {"normalize by length", ONE(normalize, IMAGE(21, 1, 1), .opt = {.power = 2}), false,
      normalize64},
-    {"clip", ONE(clip, IMAGE(16, 3, 4), .opt = {.low = -0.5f, .high = 0.75f}), false, clip64},
+    {"clip", ONE(clip, IMAGE(16, 3, 4), .opt = {.bounds = {.low = -0.5f, .high = 0.75f}}), false,
+     clip64},
+    {"gather", ONE(gather, IMAGE(32, 1, 1), .opt = {.index = {12, places}}), false, gather64},
+    {"gather of runs", ONE(gather, IMAGE(26, 1, 1), .opt = {.index = {26, runs}}), false, gather64},
+    {"gather of an image", ONE(gather, IMAGE(16, 3, 4), .opt = {.index = {12, places}}), false,
+     gather64},
     {"leaky relu",
      ONE(activation, IMAGE(17, 3, 4), .act = DROVEK_CURVE_leaky_relu, .opt = {.slope = 0.2f}),
      false, leaky64},

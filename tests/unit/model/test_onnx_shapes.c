@@ -219,6 +219,43 @@ TEST(scalers_and_norms_are_layers)
     onnx_refused("norm: expected L1 or L2, found MAX");
 }
 
+TEST(columns_are_gathered)
+{
+    static const float x[] = {1, 2, 4, 8}, expected[] = {8, 1, 1, 4};
+    onnx_begin();
+    onnx_whole("list", 4, 3, 0, 0, -2);
+    onnx_node("Gather", "x,list", "out");
+    onnx_int("axis", -1);
+    onnx_computes(4, 1, 1, x, 4, expected);
+    onnx_begin();
+    onnx_whole("list", 4, 3, 0, 0, 2);
+    onnx_node("ArrayFeatureExtractor", "x,list", "out");
+    onnx_domain("ai.onnx.ml");
+    onnx_computes(4, 1, 1, x, 4, expected);
+    static const struct {
+        int place, axis;
+        size_t height;
+        const char *words;
+    } rows[] = {
+        {4, 1, 1, "(Gather): expected places in [N, 4], found 4"},
+        {-5, 1, 1, "(Gather): expected places in [N, 4], found -5"},
+        {1, 0, 1,
+         "a list of places along axis 1, found [N, 4], a constant of 1 dimensions and "
+         "axis 0"},
+        {1, 1, 3,
+         "a list of places along axis 1, found [N, 4, 3, 1], a constant of 1 dimensions "
+         "and axis 1"},
+    };
+    for (size_t i = 0; i < DROVE_COUNT(rows); i++) {
+        onnx_begin();
+        onnx_data(4, rows[i].height, 1, 0, "squared");
+        onnx_whole("list", 1, rows[i].place);
+        onnx_node("Gather", "x,list", "out");
+        onnx_int("axis", rows[i].axis);
+        onnx_refused(rows[i].words);
+    }
+}
+
 TEST(bounds_are_attributes_or_constants)
 {
     static const float x[] = {-1, 3, 20}, both[] = {0, 3, 6}, high[] = {-1, 3, 10};
@@ -328,8 +365,8 @@ TEST(labels_are_of_what_they_are_made_of)
     onnx_node("Mul", "class,two", "out");
     onnx_data(2, 1, 1, 3, "softmax");
     onnx_refused("node \"out\" (Mul): expected a part of the network and a constant");
-    onnx_begin(); /* columns of the input are no labels */
-    onnx_whole("columns", 2, 0, 1);
+    onnx_begin(); /* nor columns that another part of the network names */
+    onnx_node("Relu", "x", "columns");
     onnx_node("ArrayFeatureExtractor", "x,columns", "out");
     onnx_domain("ai.onnx.ml");
     onnx_data(2, 1, 1, 3, "softmax");
