@@ -1,6 +1,7 @@
 /* cli/cmd_info.c - drove info, drove list and drove bench: the machine, the program's registries,
  * and micro-benchmarks. */
 #include "cli.h"
+#include "progress.h"
 
 #include "bench/program.h"
 
@@ -57,12 +58,28 @@ int cli_list(const cli_args *args)
     return cli_exit_status(status);
 }
 
+static void show_bench(void *context, double fraction, const char *what)
+{
+    char field[1][CLI_FIELD_SIZE];
+    if (what == NULL) {
+        cli_progress_clear(context);
+        return;
+    }
+    snprintf(field[0], sizeof field[0], "%s", what);
+    cli_progress_draw(context, fraction, field, 1);
+}
+
 /* Without a name: lists the benchmarks. */
 int cli_bench(const cli_args *args)
 {
-    static const char *const names[] = {"threads", "seconds", "bytes", "out",
-                                        "isa",     "model",   "batch"};
+    static const char *const names[] = {"threads", "seconds",   "bytes", "out",  "isa",  "model",
+                                        "batch",   "signature", "q",     "data", "cores"};
     drove_bench_options options = drove_bench_options_default();
+    cli_progress progress;
+    cli_progress_init(&progress, false);
+    options.quick = cli_args_has(args, "quick");
+    options.progress = show_bench;
+    options.context = &progress;
     bool as_json = cli_args_has(args, "json");
     drove_status status = DROVE_OK;
     for (size_t i = 0; i < CLI_COUNT(names) && status == DROVE_OK; i++) {

@@ -2,6 +2,8 @@
  * JSON. */
 #include "bench/bench.h"
 
+#include "bench/caches.h"
+
 #include "about/list.h"
 #include "base/cpu.h"
 #include "base/locale.h"
@@ -55,14 +57,17 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
                                      const char *value)
 {
     DROVE_IN_C_LOCALE;
-    static const char *const names[] = {"threads", "seconds", "bytes", "out",
-                                        "isa",     "model",   "batch"};
+    static const char *const names[] = {"threads", "seconds",   "bytes", "out",  "isa",  "model",
+                                        "batch",   "signature", "q",     "data", "cores"};
     const struct {
         const char *name, **to;
     } texts[] = {{"out", &options->out},
                  {"isa", &options->isa},
                  {"model", &options->model},
-                 {"batch", &options->batch}};
+                 {"batch", &options->batch},
+                 {"signature", &options->signature},
+                 {"q", &options->q},
+                 {"data", &options->data}};
     unsigned n_threads;
     if (strcmp(name, "threads") == 0) {
         DROVE_TRY(drove__threads_parse(value, 0, &n_threads));
@@ -72,6 +77,8 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
     if (strcmp(name, "seconds") == 0) {
         return drove__parse_real("--seconds", value, DBL_MIN, LONGEST_S, &options->seconds);
     }
+    if (strcmp(name, "cores") == 0)
+        return drove__parse_u64("--cores", value, 1, DROVE_CACHES_MOST_CORES, &options->n_cores);
     if (strcmp(name, "bytes") == 0) return drove__parse_bytes("--bytes", value, &options->n_bytes);
     for (size_t i = 0; i < DROVE_COUNT(texts); i++) {
         if (strcmp(name, texts[i].name) != 0) continue;
@@ -79,6 +86,12 @@ drove_status drove_bench_options_set(drove_bench_options *options, const char *n
         return DROVE_OK;
     }
     return drove__fail_unknown("option of a benchmark", name, names, DROVE_COUNT(names));
+}
+
+void drove__bench_progress(const drove_bench_context *context, double fraction, const char *what)
+{
+    const drove_bench_options *o = context->given;
+    if (o->progress != NULL) o->progress(o->context, fraction, what);
 }
 
 /* ---- rows of a result ---- */
@@ -149,10 +162,12 @@ drove_status drove_bench(const char *name, const drove_bench_options *options, i
                                    .n_bytes = o.n_bytes,
                                    .out = o.out,
                                    .model = o.model,
-                                   .batch = o.batch};
+                                   .batch = o.batch,
+                                   .given = &o};
     json_t *result = json_object();
     drove_status status = result == NULL ? drove__fail_nomem("the result", 1) : DROVE_OK;
     if (status == DROVE_OK) status = run(ops, o.isa, &context, &result);
+    drove__bench_progress(&context, 1.0, NULL);
     if (status != DROVE_OK) goto fail;
 
     if (as_json) {

@@ -12,14 +12,15 @@
 #include "kernel/kernel.h"
 
 typedef struct drove_bench_context { /* the machine, and the options made definite */
-    const drove_topo *topo;
-    drove_topo_facts  facts;
-    drovek_table      kernels; /* the best of this processor, up to --isa      */
-    unsigned          n_threads;
-    double            seconds;       /* of each measurement                          */
-    uint64_t          n_bytes;       /* 0: not given                                 */
-    const char       *out;           /* file to write; NULL: not given               */
-    const char       *model, *batch; /* of limits; NULL: not given             */
+    const drove_topo          *topo;
+    drove_topo_facts           facts;
+    drovek_table               kernels; /* the best of this processor, up to --isa      */
+    unsigned                   n_threads;
+    double                     seconds;       /* of each measurement                          */
+    uint64_t                   n_bytes;       /* 0: not given                                 */
+    const char                *out;           /* file to write; NULL: not given               */
+    const char                *model, *batch; /* of limits; NULL: not given             */
+    const drove_bench_options *given;         /* as given, for what one benchmark alone takes */
 } drove_bench_context;
 
 typedef struct drove_bench_ops {
@@ -37,6 +38,9 @@ extern const drove_bench_ops *const drove__benches[]; /* NULL-terminated; bench.
 
 /* memory.c: its rows `read` of one thread, added to *rows; huge_page_bytes to *result. */
 drove_status drove__bench_read(const drove_bench_context *context, json_t **result, json_t **rows);
+
+/* Says that so much of it is done, and what comes next; NULL: the result. */
+void drove__bench_progress(const drove_bench_context *context, double fraction, const char *what);
 
 /* Of a row of a result: 0 and NULL where it has none. */
 double      drove__bench_number(const json_t *row, const char *key);

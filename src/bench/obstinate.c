@@ -9,18 +9,28 @@
  * The figures there have memory in them, which for dense steps hides behind the arithmetic; for
  * sparse steps it does not, so there it is an assumption, PAIR_CYCLES.
  */
+#include "base/number.h"
 #include "bench/linear.h"
 #include "bench/simulate_cores.h"
+#include "data/data.h"
+#include "engine/gather.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { N_Q = 5, LEAST_LOG = 8, N_SEEDS = 3, N_EPOCHS = 8, MOST_LEARNT = 512, AHEAD = 16 };
+enum { MOST_Q = 16, LEAST_LOG = 8, N_EPOCHS = 8, MOST_LEARNT = 512, AHEAD = 16 };
 enum { HERE_LEAST_LOG = 8, HERE_MOST_LOG = 16 };
-static const double OBSTINACY[N_Q] = {0.0, 0.25, 0.5, 0.75, 0.95};
+static const char DEFAULT_Q[] = "0,0.25,0.5,0.75,0.95";
 static const double CLOCK_GHZ = 2.5, PAIR_CYCLES = 6.0, DENSITY = 0.03;
-static const uint64_t DEFAULT_BYTES = (uint64_t)1 << 20; /* of the largest model */
-static const double LEAST_ACCESSES = 2e5;                /* of a simulation, about */
+
+/* As long as the published figures need, and (--quick) some seconds. */
+static const struct effort {
+    uint64_t n_bytes; /* of the largest model */
+    double accesses;  /* of a simulation, about */
+    unsigned n_seeds;
+    size_t most_learnt; /* features */
+    unsigned here_step; /* of the logarithm of a model's size */
+} efforts[] = {{(uint64_t)1 << 20, 2e5, 3, MOST_LEARNT, 2}, {(uint64_t)1 << 14, 4e4, 1, 128, 4}};
 
 static const struct problem {
     const char *signature;
@@ -32,6 +42,19 @@ static const struct problem {
     {"D32fM32f", 2, DROVE_F32, DROVE_F32, false},
     {"D8i8M8", 8, DROVE_I8, DROVE_I8, true},
 };
+
+typedef struct plan { /* what is simulated */
+    const drove_bench_context *context;
+    struct effort effort;
+    bool has[DROVE_COUNT(problems)];
+    double q[MOST_Q];
+    unsigned n_q, n_cores;
+    /* --data: examples to learn, and their labels; NULL: drawn */
+    float *x;
+    int8_t *y;
+    size_t n_examples, n_features;
+    unsigned n_done, n_to_do; /* rows of the result */
+} plan;
 
 /* In order: a core that waits for each access, which the paper's figure agrees with. */
 static drove_sim_step step_of(const struct problem *p, size_t n_features, double gnps,
@@ -48,17 +71,25 @@ static drove_sim_step step_of(const struct problem *p, size_t n_features, double
 }
 
 /* So that a simulation is long enough, and a core has timed examples. */
-static size_t examples_for(const drove_sim_step *step, unsigned n_cores)
+static size_t examples_for(const plan *p, const drove_sim_step *step, unsigned n_cores)
 {
     const double per_line = 9.0, lines = (double)drove__sim_cores_lines(step);
     const double one =
         step->density > 0.0 ? 3.0 * step->density * (double)step->n_features : per_line * lines;
-    return (size_t)fmax(4.0, LEAST_ACCESSES / (one * n_cores));
+    return (size_t)fmax(4.0, p->effort.accesses / (one * n_cores));
+}
+
+static void say(plan *p, const char *what, const char *signature, size_t n_features)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s: %s, %zu features", what, signature, n_features);
+    drove__bench_progress(p->context, (double)p->n_done++ / fmax(1.0, p->n_to_do), text);
 }
 
 /* ---- Figure 6c ---- */
 
-static drove_status add_rate(const struct problem *p, size_t n, bool in_order, json_t **rows)
+static drove_status add_rate(plan *all, const struct problem *p, size_t n, bool in_order,
+                             json_t **rows)
 {
     const drove_throughput *paper = &drove__throughput_paper;
     const drove_sim_step step = step_of(p, n, paper->row[0][p->row].gnps, in_order);
@@ -68,21 +99,23 @@ static drove_status add_rate(const struct problem *p, size_t n, bool in_order, j
     json_t *row = json_pack("{s:s, s:i, s:b}", "signature", p->signature, "features", (int)n,
                             "in_order", in_order);
     json_t *by_q = json_array();
+    say(all, "rates", p->signature, n);
     caches.n_cores = 1;
     drove_status status =
-        drove__sim_cores_rate(&caches, &step, examples_for(&step, caches.n_cores), &rate);
+        drove__sim_cores_rate(&caches, &step, examples_for(all, &step, caches.n_cores), &rate);
     const double alone = rate.gnps;
     drove__json_set(&row, "one_core_gnps", json_real(alone));
     drove__json_set(&row, "paper_speedup",
-                    json_real(drove__throughput_amdahl(1.0, part, paper->n_cores)));
-    for (unsigned i = 0; status == DROVE_OK && i < N_Q; i++) {
-        caches.n_cores = drove__caches_of_the_paper.n_cores;
-        caches.obstinacy = OBSTINACY[i];
+                    json_real(drove__throughput_amdahl(1.0, part, all->n_cores)));
+    for (unsigned i = 0; status == DROVE_OK && i < all->n_q; i++) {
+        caches.n_cores = all->n_cores;
+        caches.obstinacy = all->q[i];
         caches.seed = i;
-        status = drove__sim_cores_rate(&caches, &step, examples_for(&step, caches.n_cores), &rate);
+        status =
+            drove__sim_cores_rate(&caches, &step, examples_for(all, &step, caches.n_cores), &rate);
         if (status == DROVE_OK)
             drove__json_add(&by_q,
-                            json_pack("{s:f, s:f, s:f, s:f}", "q", OBSTINACY[i], "gnps", rate.gnps,
+                            json_pack("{s:f, s:f, s:f, s:f}", "q", all->q[i], "gnps", rate.gnps,
                                       "speedup", rate.gnps / alone, "old_reads",
                                       (double)rate.sum.old_reads / (double)rate.sum.accesses));
     }
@@ -93,27 +126,33 @@ static drove_status add_rate(const struct problem *p, size_t n, bool in_order, j
 
 /* ---- Figure 6f ---- */
 
-static drove_status add_losses(const struct problem *p, const drove_bench_context *context,
-                               size_t n, double q, bool owns_first, json_t **rows)
+static drove_status add_losses(plan *all, const struct problem *p, double q, bool owns_first,
+                               json_t **rows)
 {
+    const size_t n = all->n_features;
+    const unsigned n_seeds = all->effort.n_seeds;
     drove_sim_step step = step_of(p, n, drove__throughput_paper.row[0][p->row].gnps, true);
     drove_caches_options caches = drove__caches_of_the_paper;
     double loss[N_EPOCHS + 1], sum[N_EPOCHS + 1] = {0}, old = 0.0, kept = 0.0;
     drove_sim_rate rate;
     json_t *mean = json_array();
+    say(all, "losses", p->signature, n);
     step.owns_first = owns_first;
+    caches.n_cores = all->n_cores;
     caches.obstinacy = q;
-    for (unsigned seed = 1; seed <= N_SEEDS; seed++) {
-        const drove_sim_lesson lesson = {.kernels = &context->kernels,
-                                         .n_examples = 8 * n,
+    for (unsigned seed = 1; seed <= n_seeds; seed++) {
+        const drove_sim_lesson lesson = {.kernels = &all->context->kernels,
+                                         .n_examples = all->n_examples,
+                                         .x = all->x,
+                                         .y = all->y,
                                          .n_epochs = N_EPOCHS,
                                          .eta = 2.0,
                                          .seed = seed};
         caches.seed = seed;
         DROVE_TRY(drove__sim_cores_learn(&caches, &step, &lesson, loss, &rate));
-        for (unsigned e = 0; e <= N_EPOCHS; e++) sum[e] += loss[e] / N_SEEDS;
-        old += (double)rate.sum.old_reads / (double)rate.sum.accesses / N_SEEDS;
-        kept += (double)rate.sum.kept / N_SEEDS;
+        for (unsigned e = 0; e <= N_EPOCHS; e++) sum[e] += loss[e] / n_seeds;
+        old += (double)rate.sum.old_reads / (double)rate.sum.accesses / n_seeds;
+        kept += (double)rate.sum.kept / n_seeds;
     }
     for (unsigned e = 0; e <= N_EPOCHS; e++) drove__json_add(&mean, json_real(sum[e]));
     drove__json_add(rows, json_pack("{s:s, s:i, s:f, s:b, s:o, s:f, s:f}", "signature",
@@ -124,7 +163,7 @@ static drove_status add_losses(const struct problem *p, const drove_bench_contex
 
 /* ---- this machine ---- */
 
-static drove_status add_here(drove_linear_bench *b, const struct problem *p, size_t n,
+static drove_status add_here(plan *all, drove_linear_bench *b, const struct problem *p, size_t n,
                              json_t **rows)
 {
     drove_linear_case c = {.signature = drove__throughput_signature[p->row],
@@ -144,6 +183,7 @@ static drove_status add_here(drove_linear_bench *b, const struct problem *p, siz
             size[i]->n_lines = (uint32_t)(lines / size[i]->n_ways * size[i]->n_ways);
     }
 
+    say(all, "here", p->signature, n);
     drove_measured one, two;
     drove_sim_rate sim[2];
     DROVE_TRY(drove__linear_bench_run(b, &c, &one));
@@ -152,7 +192,7 @@ static drove_status add_here(drove_linear_bench *b, const struct problem *p, siz
     const drove_sim_step step = step_of(p, n, one.gnps, false);
     for (unsigned i = 0; i < 2; i++) {
         caches.n_cores = i + 1;
-        DROVE_TRY(drove__sim_cores_rate(&caches, &step, examples_for(&step, 2), &sim[i]));
+        DROVE_TRY(drove__sim_cores_rate(&caches, &step, examples_for(all, &step, 2), &sim[i]));
     }
     drove__json_add(rows, json_pack("{s:s, s:i, s:f, s:f, s:f, s:f}", "signature", p->signature,
                                     "features", (int)n, "one_gnps", one.gnps, "two_gnps", two.gnps,
@@ -161,38 +201,156 @@ static drove_status add_here(drove_linear_bench *b, const struct problem *p, siz
     return DROVE_OK;
 }
 
+/* ---- what is asked for ---- */
+
+static drove_status read_signatures(const char *text, plan *p)
+{
+    if (text == NULL) {
+        memset(p->has, true, sizeof p->has);
+        return DROVE_OK;
+    }
+    for (const char *from = text; *from != '\0';) {
+        const size_t length = strcspn(from, ",");
+        size_t k = 0;
+        while (k < DROVE_COUNT(problems) && !(strlen(problems[k].signature) == length &&
+                                              strncmp(problems[k].signature, from, length) == 0))
+            k++;
+        if (k == DROVE_COUNT(problems))
+            return drove__fail(DROVE_E_ARG,
+                               "--signature: expected some of D8M8, D32fM32f and D8i8M8, found "
+                               "\"%.*s\"",
+                               (int)length, from);
+        p->has[k] = true;
+        from += length + (from[length] == ',');
+    }
+    return DROVE_OK;
+}
+
+static drove_status read_q(const char *text, plan *p)
+{
+    char number[32];
+    for (const char *from = text; *from != '\0';) {
+        const size_t length = strcspn(from, ",");
+        if (p->n_q == MOST_Q)
+            return drove__fail(DROVE_E_ARG, "--q: expected at most %d numbers, found \"%s\"",
+                               MOST_Q, text);
+        snprintf(number, sizeof number, "%.*s", (int)length, from);
+        DROVE_TRY(drove__parse_real("--q", number, 0.0, 1.0, &p->q[p->n_q++]));
+        from += length + (from[length] == ',');
+    }
+    return p->n_q > 0 ? DROVE_OK
+                      : drove__fail(DROVE_E_ARG, "--q: expected numbers of 0 to 1, found none");
+}
+
+/* Dense examples of two classes, over their largest magnitude: [-1, 1]. */
+static drove_status read_data(const char *spec, plan *p)
+{
+    drove_data *data = NULL;
+    drove_gather g = {0};
+    drove_input in;
+    float most = 0.0f;
+    DROVE_TRY(drove_data_open(spec, NULL, 1, &data, NULL));
+    const drove_storage *s = data->storage;
+    const size_t n = data->n_rows, n_inputs = drove__data_n_inputs(data);
+    uint32_t *row = drove__alloc(n, sizeof *row);
+    drove_status status = DROVE_OK;
+    p->n_examples = n;
+    p->n_features = n_inputs;
+    p->x = drove__alloc(n * n_inputs, sizeof *p->x);
+    p->y = drove__alloc(n, sizeof *p->y);
+    if ((s->x_kind != DROVE_X_U8 && s->x_kind != DROVE_X_F32) || s->y_kind != DROVE_Y_CLASS ||
+        s->n_classes != 2)
+        status =
+            drove__fail(DROVE_E_ARG,
+                        "--data %s: expected dense examples of two classes, found %s of %zu "
+                        "classes",
+                        spec, s->x_kind == DROVE_X_CSR ? "sparse ones" : "examples", s->n_classes);
+    else if (row == NULL || p->x == NULL || p->y == NULL)
+        status = drove__fail_nomem("examples to learn", n * n_inputs * sizeof *p->x);
+    if (status == DROVE_OK)
+        status = drove__gather_init(&g, &p->context->kernels, data, n, n_inputs, false);
+    for (size_t i = 0; status == DROVE_OK && i < n; i++) {
+        row[i] = (uint32_t)i;
+        p->y[i] = s->y_class[drove__data_row(data, i)] == 1 ? 1 : -1;
+    }
+    const drove_batch batch = {.data = data, .row = row, .n_rows = n};
+    if (status == DROVE_OK) status = drove__gather_load(&g, &batch, false, p->x, &in);
+    for (size_t i = 0; status == DROVE_OK && i < n * n_inputs; i++)
+        most = fmaxf(most, fabsf(p->x[i]));
+    for (size_t i = 0; status == DROVE_OK && most > 0.0f && i < n * n_inputs; i++) p->x[i] /= most;
+    drove__gather_fini(&g);
+    drove__free(row);
+    drove_data_destroy(data);
+    return status;
+}
+
+static drove_status make_plan(const drove_bench_context *context, plan *p)
+{
+    const drove_bench_options *o = context->given;
+    *p = (plan){.context = context, .effort = efforts[o->quick != 0]};
+    if (context->n_bytes != 0) p->effort.n_bytes = context->n_bytes;
+    p->n_cores = o->n_cores > 0 ? (unsigned)o->n_cores : drove__caches_of_the_paper.n_cores;
+    DROVE_TRY(read_signatures(o->signature, p));
+    DROVE_TRY(read_q(o->q != NULL ? o->q : DEFAULT_Q, p));
+    if (o->data != NULL) return read_data(o->data, p);
+    const size_t most = p->effort.most_learnt, n = p->effort.n_bytes / 8;
+    p->n_features = n < most ? n + 1 : most;
+    p->n_examples = 8 * p->n_features;
+    return DROVE_OK;
+}
+
+static size_t most_features(const plan *p, size_t k)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): of a row of the table */
+    return (size_t)p->effort.n_bytes / drove__number_size(problems[k].model);
+}
+
+static void count_rows(plan *p)
+{
+    for (size_t k = 0; k < DROVE_COUNT(problems); k++) {
+        if (!p->has[k]) continue;
+        for (size_t n = (size_t)1 << LEAST_LOG; n <= most_features(p, k); n *= 4) p->n_to_do += 2;
+        if (problems[k].is_sparse) continue;
+        p->n_to_do += 2 * p->n_q;
+        if (p->context->n_threads > 1)
+            p->n_to_do += (HERE_MOST_LOG - HERE_LEAST_LOG) / p->effort.here_step + 1;
+    }
+}
+
 static drove_status run(const drove_bench_context *context, json_t **result)
 {
-    const uint64_t n_bytes = context->n_bytes != 0 ? context->n_bytes : DEFAULT_BYTES;
     json_t *rates = json_array(), *losses = json_array(), *here = json_array();
     drove_linear_bench b;
-    drove_status status = DROVE_OK;
+    plan all;
     drove__linear_bench_init(&b, context);
-    for (size_t p = 0; p < DROVE_COUNT(problems); p++) {
-        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): of a row of the table */
-        const size_t most = (size_t)n_bytes / drove__number_size(problems[p].model);
-        for (size_t n = (size_t)1 << LEAST_LOG; n <= most; n *= 4) {
-            if ((status = add_rate(&problems[p], n, true, &rates)) != DROVE_OK) goto fail;
-            if ((status = add_rate(&problems[p], n, false, &rates)) != DROVE_OK) goto fail;
+    drove_status status = make_plan(context, &all);
+    if (status != DROVE_OK) goto fail;
+    count_rows(&all);
+    for (size_t k = 0; k < DROVE_COUNT(problems); k++)
+        for (size_t n = (size_t)1 << LEAST_LOG; all.has[k] && n <= most_features(&all, k); n *= 4) {
+            status = add_rate(&all, &problems[k], n, true, &rates);
+            if (status == DROVE_OK) status = add_rate(&all, &problems[k], n, false, &rates);
+            if (status != DROVE_OK) goto fail;
         }
-    }
-
-    const size_t n_learnt = n_bytes / 8 < MOST_LEARNT ? (size_t)n_bytes / 8 + 1 : MOST_LEARNT;
-    for (size_t p = 0; p < DROVE_COUNT(problems); p++)
-        for (unsigned i = 0; i < 2 * N_Q && !problems[p].is_sparse; i++) {
-            status =
-                add_losses(&problems[p], context, n_learnt, OBSTINACY[i % N_Q], i >= N_Q, &losses);
+    for (size_t k = 0; k < DROVE_COUNT(problems); k++)
+        for (unsigned i = 0; i < 2 * all.n_q && all.has[k] && !problems[k].is_sparse; i++) {
+            status = add_losses(&all, &problems[k], all.q[i % all.n_q], i >= all.n_q, &losses);
+            if (status != DROVE_OK) goto fail;
+        }
+    for (size_t k = 0; k < DROVE_COUNT(problems) && context->n_threads > 1; k++)
+        for (unsigned log = HERE_LEAST_LOG;
+             log <= HERE_MOST_LOG && all.has[k] && !problems[k].is_sparse;
+             log += all.effort.here_step) {
+            status = add_here(&all, &b, &problems[k], (size_t)1 << log, &here);
             if (status != DROVE_OK) goto fail;
         }
 
-    for (size_t p = 0; p < DROVE_COUNT(problems) && context->n_threads > 1; p++)
-        for (unsigned log = HERE_LEAST_LOG; log <= HERE_MOST_LOG && !problems[p].is_sparse;
-             log += 2)
-            if ((status = add_here(&b, &problems[p], (size_t)1 << log, &here)) != DROVE_OK)
-                goto fail;
-
 fail:
     drove__linear_bench_fini(&b);
+    drove__free(all.x);
+    drove__free(all.y);
+    drove__json_set(result, "cores", json_integer(all.n_cores));
+    drove__json_set(result, "seeds", json_integer(all.effort.n_seeds));
     drove__json_set(result, "rates", rates);
     drove__json_set(result, "losses", losses);
     drove__json_set(result, "here", here);
@@ -209,10 +367,15 @@ static void print(const json_t *result, FILE *stream)
             "q: part of the invalidations of model lines that a cache ignores.  eq. 3: the\n"
             "paper's fit to its processor.\n");
 
+    const int n_cores = (int)drove__bench_number(result, "cores");
     fprintf(stream,
-            "\nThroughput of 18 simulated cores over that of one (Figure 6c)\n%-10s%-14s%9s%7s", "",
-            "core", "features", "eq. 3");
-    for (unsigned q = 0; q < N_Q; q++) fprintf(stream, "%4sq=%-4g", "", OBSTINACY[q]);
+            "\nThroughput of %d simulated cores over that of one (Figure 6c)\n%-10s%-14s%9s%7s",
+            n_cores, "", "core", "features", "eq. 3");
+    row = json_array_get(json_object_get(result, "rates"), 0);
+    json_array_foreach(json_object_get(row, "by_q"), j, at)
+    {
+        fprintf(stream, "%4sq=%-4g", "", drove__bench_number(at, "q"));
+    }
     fputc('\n', stream);
     json_array_foreach(json_object_get(result, "rates"), i, row)
     {
@@ -228,9 +391,11 @@ static void print(const json_t *result, FILE *stream)
     }
 
     fprintf(stream,
-            "\nTraining loss of 18 simulated workers (Figure 6f), mean of %d seeds\n"
+            "\nTraining loss of %d simulated workers (Figure 6f), mean of %d seed%s\n"
             "%-10s%-18s%6s%10s%10s%10s%11s\n",
-            N_SEEDS, "", "AXPY reads", "q", "1 epoch", "2 epochs", "8 epochs", "old reads");
+            n_cores, (int)drove__bench_number(result, "seeds"),
+            drove__bench_number(result, "seeds") == 1.0 ? "" : "s", "", "AXPY reads", "q",
+            "1 epoch", "2 epochs", "8 epochs", "old reads");
     json_array_foreach(json_object_get(result, "losses"), i, row)
     {
         const json_t *loss = json_object_get(row, "loss");

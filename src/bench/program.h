@@ -24,14 +24,22 @@ typedef struct drove_bench_options {
     const char *isa;   /* highest kernel tier; NULL, "auto": the best of this processor [NULL] */
     const char *model; /* limits: a fully connected network; NULL: the usual one      [NULL]  */
     const char *batch; /* limits: "32,64"; NULL: the default                          [NULL]  */
+    /* obstinate: "D8M8,D8i8M8", "0,0.5", a dense data set of two classes; NULL: the default */
+    const char *signature, *q, *data;
+    uint64_t    n_cores; /* obstinate: simulated; 0: 18                                   [0] */
+    int         quick;   /* obstinate: small models, one seed                             [0] */
+    /* Called on the caller's thread after each measurement with the part that is done, 0 to 1, and
+     * what comes next, NULL: the result; NULL: nobody wants to know. */
+    void (*progress)(void *context, double fraction, const char *what);
+    void *context;
 } drove_bench_options;
 
 /* The defaults. */
 drove_bench_options drove_bench_options_default(void);
 /* Sets a field by its command-line name: "threads" (a number or all), "seconds", "bytes" (a number
- * with an optional KiB, MiB or GiB), and, borrowed and checked by drove_bench, "out", "isa",
- * "model", "batch".  Errors: DROVE_E_ARG (unknown name, not a number, out of range).  On failure
- * *options is unchanged. */
+ * with an optional KiB, MiB or GiB), "cores" (a number), and, borrowed and checked by drove_bench,
+ * "out", "isa", "model", "batch", "signature", "q", "data".  Errors: DROVE_E_ARG (unknown name, not
+ * a number, out of range).  On failure *options is unchanged. */
 drove_status drove_bench_options_set(drove_bench_options *options, const char *name,
                                      const char *value);
 

@@ -339,10 +339,17 @@ static drove_status make_data(const sim *s, lesson *l)
     drove__rng_seed(&rng, l->opt->seed, DROVE_RNG_SYNTH, 0);
     for (size_t f = 0; f < n; f++) truth[f] = spread_of(s->step) * drove__rng_normal(&rng);
 
-    /* x uniform in [-1, 1], y by the logistic model of footnote 9 */
+    /* As given, or x uniform in [-1, 1], y by the logistic model of footnote 9. */
     for (size_t i = 0; i < l->opt->n_examples; i++) {
         double z = 0.0;
         void *row = l->x + i * s->row_lines * LINE;
+        if (l->opt->x != NULL) {
+            for (size_t f = 0; f < n; f++)
+                (void)put_number(s->step->data, row, f, (double)l->opt->x[i * n + f],
+                                 l->data_scale);
+            l->y[i] = l->opt->y[i];
+            continue;
+        }
         drove__rng_seed(&rng, l->opt->seed, DROVE_RNG_SYNTH, i + 1);
         for (size_t f = 0; f < n; f++)
             z += truth[f] * put_number(s->step->data, row, f, 2.0 * drove__rng_uniform(&rng) - 1.0,

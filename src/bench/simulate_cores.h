@@ -55,6 +55,9 @@ typedef struct drove_sim_lesson {
     unsigned            n_epochs;
     double              eta; /* step size, times n_features: 2 is a usual one */
     uint64_t            seed;
+    /* [n_examples][n_features] in [-1, 1], and [n_examples] of -1 and 1; NULL: drawn by the seed */
+    const float  *x;
+    const int8_t *y;
 } drove_sim_lesson;
 
 /* Dense.  loss[n_epochs + 1]: mean training loss before the first epoch and after each.  Errors: as

@@ -40,7 +40,8 @@ static float factor_of(float *x, size_t n, size_t n_zeros, float constant, doubl
     *median = drove__select_quantile(x, n, n_zeros, 0.5);
     double spread = drove__select_quantile(x, n, n_zeros, 0.75) - first;
     if (!(spread > 0.0))
-        spread = 0.5 * (drove__select_quantile(x, n, n_zeros, 1.0) - drove__select_quantile(x, n, n_zeros, 0.0));
+        spread = 0.5 * (drove__select_quantile(x, n, n_zeros, 1.0) -
+                        drove__select_quantile(x, n, n_zeros, 0.0));
     if (!(spread > 0.0)) return constant;
     const float factor = (float)(1.0 / spread);
     return isfinite(factor) ? factor : 1.0f; /* as of other scalings */

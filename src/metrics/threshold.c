@@ -70,8 +70,7 @@ drove_status drove__threshold_parse(const char *text, drove_threshold *out)
         *out = cost;
         return DROVE_OK;
     }
-    DROVE_TRY(
-        drove__parse_real_or(NUMBER_NAME, text, "f1, cost:fp=1,fn=5 or ", 0.0, 1.0, &number));
+    DROVE_TRY(drove__parse_real_or(NUMBER_NAME, text, "f1, cost:fp=1,fn=5 or ", 0.0, 1.0, &number));
     *out = (drove_threshold){.by = DROVE_THRESHOLD_NUMBER, .number = number};
     return DROVE_OK;
 }
