@@ -31,7 +31,8 @@ typedef enum drove_rng_purpose {
     DROVE_RNG_STUDY,      /* settings to try             */
     DROVE_RNG_VIRTUAL,    /* times on a virtual clock    */
     DROVE_RNG_IMPORTANCE, /* columns whose values change places */
-    DROVE_RNG_MIXUP       /* shares of mixed examples    */
+    DROVE_RNG_MIXUP,      /* shares of mixed examples    */
+    DROVE_RNG_FOLDS       /* parts for cross-validation  */
 } drove_rng_purpose;
 
 #define DROVE_SPLITMIX_STEP UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio */

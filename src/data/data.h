@@ -32,6 +32,22 @@ typedef enum drove_scaling {
     DROVE_N_SCALINGS
 } drove_scaling;
 
+/* Of test data: rows of classes that the training data do not have, which no view holds; they count
+ * as wrong in the accuracy, with this weight. */
+typedef struct drove_unseen {
+    bool  *is_row; /* [n_rows] malloc; NULL: none */
+    double weight;
+} drove_unseen;
+
+/* How the rows may be parted for validation (data/parting.h): by ?split=, read with the rows, kept
+ * in copies and derived sets. */
+typedef struct drove_parting {
+    bool      is_timed; /* split=last: the rows are in the order of time */
+    uint32_t *group;    /* [n_rows] split=group: the group of each row, malloc; NULL: none   */
+    uint32_t *hash;     /* [n_groups] of its value: the same in any file; malloc             */
+    size_t    n_groups; /* of the storage; a view may have rows of fewer                     */
+} drove_parting;
+
 /* Filled by a reader.  x_u8 and x_f32 come from drove__alloc, the other arrays from malloc; the
  * last view releases them.  n_rows is below 2^32. */
 typedef struct drove_storage {
@@ -70,14 +86,12 @@ typedef struct drove_storage {
     int    index_base; /* LIBSVM: number of the first feature in the file, 0 or 1; else -1 */
     /* Of rows that are files: row i is called row_names + row_name_at[i]; NULL: no names.  Of a
      * table with n_kept > 0 columns to keep: their cells as the file has them. */
-    char   *row_names;
-    size_t *row_name_at; /* [n_rows], or [n_rows][n_kept]                             */
-    size_t  n_kept;
-    char  **kept_name; /* [n_kept] */
-    /* Of test data: rows of classes that the training data do not have, which no view holds; they
-     * count as wrong in the accuracy, with this weight.  NULL: none. */
-    bool                *is_unseen; /* [n_rows] malloc */
-    double               unseen_weight;
+    char         *row_names;
+    size_t       *row_name_at; /* [n_rows], or [n_rows][n_kept]                             */
+    size_t        n_kept;
+    char        **kept_name; /* [n_kept] */
+    drove_unseen  unseen;
+    drove_parting parting;
     struct drove_schema *schema; /* table/schema.h; one reference; NULL: columns have no names */
     /* Not NULL: one reference, and x_u8, x_f32, row_start, index and value belong to it
      * (data/arrays.h). */
@@ -161,6 +175,9 @@ static inline void drove__data_image(const drove_data *d, size_t shape[3])
 
 /* Moves n_held rows of *data, drawn by the seed, into a view of the same storage, scaled alike:
  * 1 <= n_held < data->n_rows.  The caller owns *out.  Errors: DROVE_E_NOMEM; *data is unchanged. */
+drove_status drove__data_draw(drove_data *data, size_t n_held, uint64_t seed, drove_data **out);
+/* The same to judge a model by: rows as ?split= parts them (data/parting.h), the last ones, or
+ * whole groups of about so many.  Errors: also DROVE_E_SHAPE (a single group). */
 drove_status drove__data_hold_out(drove_data *data, size_t n_held, uint64_t seed, drove_data **out);
 
 /* A second view of the same rows, scaled alike; the caller destroys it.  Errors: DROVE_E_NOMEM. */

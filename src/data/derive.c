@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "data/scale.h"
 #include "data/origin.h"
+#include "data/parting.h"
 #include "data/weights.h"
 #include "table/schema.h"
 
@@ -53,11 +54,12 @@ static drove_status create_empty(const drove_data *from, drove_data **out)
     return DROVE_OK;
 }
 
-/* Targets and weights. */
+/* Targets, weights and groups. */
 static drove_status copy_targets(const drove_data *from, drove_storage *to)
 {
     const drove_storage *s = from->storage;
     size_t n = from->n_rows;
+    DROVE_TRY(drove__parting_copy(from, &to->parting));
     if (from->storage->weight != NULL) {
         to->weight = drove__grow(NULL, n, sizeof *to->weight);
         if (to->weight == NULL) return drove__fail_nomem("weights", n * sizeof *to->weight);

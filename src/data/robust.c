@@ -1,5 +1,5 @@
-/* data/robust.c - see robust.h.  Features are gathered a few at a time, as many as a cache line holds
- * of a row; of sparse rows the stored values of each feature are. */
+/* data/robust.c - see robust.h.  Features are gathered a few at a time, as many as a cache line
+ * holds of a row; of sparse rows the stored values of each feature are. */
 #include "data/robust.h"
 
 #include "base/mem.h"

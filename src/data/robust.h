@@ -1,5 +1,5 @@
-/* data/robust.h - scales that a few far rows do not move: medians and quantiles in the place of means
- * and deviations.
+/* data/robust.h - scales that a few far rows do not move: medians and quantiles in the place of
+ * means and deviations.
  *
  * Source: Holzmueller, Grinsztajn, Steinwart, Better by Default, NeurIPS 2024, section 3.  Of each
  * feature x' = (x - q50) s with s = 1 / (q75 - q25); 2 / (q100 - q0) where the quartiles are equal;

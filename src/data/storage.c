@@ -48,7 +48,9 @@ void drove__storage_release(drove_storage *storage)
     free(storage->y_value);
     free(storage->label_start);
     free(storage->label);
-    free(storage->is_unseen);
+    free(storage->unseen.is_row);
+    free(storage->parting.group);
+    free(storage->parting.hash);
     free(storage->row_names);
     free(storage->row_name_at);
     drove__texts_free(storage->kept_name, storage->n_kept);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/sort.h"
+#include "data/parting.h"
 #include "data/scale.h"
 #include "data/weights.h"
 
@@ -77,23 +78,48 @@ drove_status drove__data_view(const drove_data *data, drove_data **out)
     return DROVE_OK;
 }
 
-drove_status drove__data_hold_out(drove_data *data, size_t n_held, uint64_t seed, drove_data **out)
+/* As drove__data_draw, of which hold_out differs in how the rows are found. */
+static drove_status take_out(drove_data *data, size_t n_held, uint64_t seed, bool as_parted,
+                             drove_data **out)
 {
-    const size_t n = data->n_rows, n_left = n - n_held;
+    const size_t n = data->n_rows;
     drove_data *held;
+    bool *is_held = NULL;
     assert(n_held >= 1 && n_held < n);
     *out = NULL;
-    DROVE_TRY(view_again(data, &held));
+    if (as_parted) {
+        is_held = calloc(n, sizeof *is_held);
+        if (is_held == NULL) return drove__fail_nomem("validation examples", n);
+        const drove_status status = drove__parting_hold(data, n_held, seed, is_held, &n_held);
+        if (status != DROVE_OK) {
+            free(is_held);
+            return status;
+        }
+    }
+    const size_t n_left = n - n_held;
+    drove_status status = view_again(data, &held);
+    if (status != DROVE_OK) {
+        free(is_held);
+        return status;
+    }
     uint32_t *all = drove__grow(NULL, n, sizeof *all);
     uint32_t *left = drove__grow(NULL, n_left, sizeof *left);
     held->row = drove__grow(NULL, n_held, sizeof *held->row);
     if (all == NULL || left == NULL || held->row == NULL) {
         free(all);
         free(left);
+        free(is_held);
         drove_data_destroy(held);
         return drove__fail_nomem("validation examples", 2 * n * sizeof *all);
     }
-    draw(data, n_held, seed, all);
+    if (is_held == NULL) {
+        draw(data, n_held, seed, all);
+    } else {
+        size_t at = 0, behind = n_held;
+        for (size_t i = 0; i < n; i++)
+            all[is_held[i] ? at++ : behind++] = (uint32_t)drove__data_row(data, i);
+    }
+    free(is_held);
     memcpy(held->row, all, n_held * sizeof *all);
     memcpy(left, all + n_held, n_left * sizeof *all);
     free(all);
@@ -105,4 +131,14 @@ drove_status drove__data_hold_out(drove_data *data, size_t n_held, uint64_t seed
     held->n_rows = n_held;
     *out = held;
     return DROVE_OK;
+}
+
+drove_status drove__data_draw(drove_data *data, size_t n_held, uint64_t seed, drove_data **out)
+{
+    return take_out(data, n_held, seed, false, out);
+}
+
+drove_status drove__data_hold_out(drove_data *data, size_t n_held, uint64_t seed, drove_data **out)
+{
+    return take_out(data, n_held, seed, drove__data_is_parted(data), out);
 }

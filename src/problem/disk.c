@@ -85,6 +85,22 @@ static drove_status check_options(const drove_config *config, const drove_worker
     return DROVE_OK;
 }
 
+/* Held-out rows of data on disk are blocks, drawn by the seed. */
+static drove_status check_split(const char *data)
+{
+    drove_spec spec;
+    drove_common_options common;
+    DROVE_TRY(drove__spec_parse(data, &spec));
+    const drove_status status = drove__common_read(&spec, &common);
+    const bool is_drawn = status != DROVE_OK || common.split.by == DROVE_SPLIT_DRAWN;
+    drove__spec_fini(&spec);
+    if (status != DROVE_OK || is_drawn) return status;
+    return drove__fail(DROVE_E_ARG,
+                       "--data %.200s: expected no split=last or split=group, as the training data "
+                       "stay on disk (--memory, ?window) and blocks of them are held out",
+                       data);
+}
+
 /* ---- text, through a file of rows in the cache ---- */
 
 typedef struct cache {
@@ -246,6 +262,7 @@ static drove_status use_cache(const drove_config *config, const drove_workers *w
     if (text == NULL) goto fail; /* they are not, or not known to be */
     if ((status = find_cache(config, text, memory, c)) != DROVE_OK) goto fail;
     if ((status = check_options(config, workers, false)) != DROVE_OK) goto fail;
+    if ((status = check_split(text)) != DROVE_OK) goto fail;
     if (!is_cached(c) && (status = write_cache(text, c, memory, bytes, cb)) != DROVE_OK) goto fail;
     status = spec_of_cache(text, c, data, size);
 fail:
@@ -314,7 +331,9 @@ drove_status drove__disk_open(const drove_config *config, drove_problem *problem
     DROVE_TRY(use_cache(config, workers, like, data, size, memory, cb));
     DROVE_TRY(open_blocks(config, data, memory, &blocks, &problem->window_bytes));
     if (blocks == NULL) return DROVE_OK;
-    drove_status status = check_options(config, workers, blocks->shape->x_kind == DROVE_X_QUANT);
+    drove_status status = check_split(data);
+    if (status == DROVE_OK)
+        status = check_options(config, workers, blocks->shape->x_kind == DROVE_X_QUANT);
     if (status != DROVE_OK) {
         drove__blocks_close(blocks);
         return status;
@@ -369,9 +388,13 @@ drove_status drove__disk_read_some(const drove_config *config, drove_data **out)
     *out = NULL;
     DROVE_TRY(drove__problem_specs(config, data, test));
     DROVE_TRY(find_text(data, drove__run_memory(config), &text, &bytes));
-    drove_status status =
-        text != NULL ? drove__pieces_sample(text, piece_bytes(drove__run_memory(config)), out)
-                     : sample_blocks(config, data, out);
+    drove_status status = text != NULL ? check_split(text) : DROVE_OK;
+    if (status != DROVE_OK) {
+        free(text);
+        return status;
+    }
+    status = text != NULL ? drove__pieces_sample(text, piece_bytes(drove__run_memory(config)), out)
+                          : sample_blocks(config, data, out);
     if (status == DROVE_OK && *out != NULL)
         status = drove__data_finish_open(text != NULL ? text : data, "", config->seed, *out, NULL,
                                          &none);

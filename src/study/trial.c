@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/common.h"
 #include "study/journal.h"
 #include "study/runner.h"
 
@@ -33,6 +34,7 @@ struct drove_trials_bench {
     drove_jsonl *journal;
     json_t *done;       /* records of the journal */
     uint64_t n_folders; /* the next number */
+    bool has_split;     /* the data say themselves which part is held out */
     double seconds;
 };
 
@@ -110,6 +112,13 @@ drove_status drove__trials_open(const drove_trials_options *opt, drove_trials_be
     b->n_folders = 1;
     b->done = json_array();
     if (b->done == NULL) return drove__fail_nomem("trials", sizeof *b);
+    drove_spec spec;
+    drove_common_options common;
+    DROVE_TRY(drove__spec_parse(opt->data, &spec));
+    const drove_status status = drove__common_read(&spec, &common);
+    b->has_split = status == DROVE_OK && common.split_text != NULL;
+    drove__spec_fini(&spec);
+    DROVE_TRY(status);
     DROVE_TRY(drove__study_claim(opt->folder, opt->study, NULL,
                                  JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9)));
     snprintf(path, sizeof path, "%s/trials", opt->folder);
@@ -177,7 +186,8 @@ static drove_status make_command(drove_trials_bench *b, const drove_trial_job *j
     drove__command_add(command, b->opt.tune->program);
     drove__command_add(command, "train");
     drove__command_add(command, b->opt.base);
-    if (job->n_folds < 2) snprintf(text, sizeof text, "%s%csplit=0.2", data, between);
+    if (job->n_folds < 2 && b->has_split) snprintf(text, sizeof text, "%s", data);
+    else if (job->n_folds < 2) snprintf(text, sizeof text, "%s%csplit=0.2", data, between);
     else snprintf(text, sizeof text, "%s%cfold=%u/%u", data, between, job->fold, job->n_folds);
     drove__command_set(command, "data", text);
     drove__command_set(command, "test", "split");

@@ -125,6 +125,7 @@ static void choose_scans(learner *l, bool has_comma)
         column->order = l->order[i] != DROVE_N_DATE_ORDERS ? l->order[i] : order_of_sample(s);
         if (l->role[i] == ROLE_AUTO) column->scan = scan_of_column(t, i, s);
         if (l->role[i] == ROLE_FORCED) column->scan = drove__scan_of(l->forced[i]);
+        if (l->role[i] == ROLE_GROUP) column->scan = DROVE_SCAN_TEXT;
         if (l->role[i] == ROLE_WEIGHT) column->scan = DROVE_SCAN_NUMBER;
         else column->is_wide = is_wide(t, i, s);
         if (column->scan != DROVE_SCAN_SKIP) column->slot = t->n_slots++;
@@ -457,6 +458,10 @@ static drove_status settle_column(learner *l, size_t i)
         c->type = DROVE_COLUMN_WEIGHT;
         return DROVE_OK;
     }
+    if (l->role[i] == ROLE_GROUP) {
+        c->type = DROVE_COLUMN_GROUP;
+        return drove__table_count_distinct(t, t->column[i].slot, &c->n_distinct);
+    }
     switch (t->column[i].scan) {
     case DROVE_SCAN_LABEL: c->type = DROVE_COLUMN_LABEL; return DROVE_OK;
     case DROVE_SCAN_SKIP:
@@ -687,7 +692,7 @@ drove_status drove__table_learn(const drove_table_options *opt, drove_known_tabl
     enum { NAMES_MOST = 64 };
     const char *name[NAMES_MOST];
     learner l = {.opt = opt, .known = out, .table = &out->table};
-    *out = (drove_known_table){.weight = SIZE_MAX};
+    *out = (drove_known_table){.weight = SIZE_MAX, .group = SIZE_MAX};
     char *copy = strdup(opt->label != NULL ? opt->label : "");
     if (copy == NULL) return drove__fail_nomem("table", NAMES_MOST);
     size_t n_names = list_labels(opt->label, copy, name, NAMES_MOST);
@@ -711,5 +716,5 @@ void drove__known_table_fini(drove_known_table *known)
     drove__schema_release(known->schema);
     free(known->source);
     free(known->label);
-    *known = (drove_known_table){.weight = SIZE_MAX};
+    *known = (drove_known_table){.weight = SIZE_MAX, .group = SIZE_MAX};
 }

@@ -5,7 +5,7 @@
 
 #include "table/table.h"
 
-typedef enum role { ROLE_AUTO, ROLE_UNUSED, ROLE_LABEL, ROLE_WEIGHT, ROLE_FORCED } role;
+typedef enum role { ROLE_AUTO, ROLE_UNUSED, ROLE_LABEL, ROLE_WEIGHT, ROLE_GROUP, ROLE_FORCED } role;
 
 typedef struct learner {
     const drove_table_options *opt;

@@ -177,6 +177,10 @@ static drove_status choose_scans(drove_known_table *known)
             column->scan == DROVE_SCAN_DATE || (column->scan == DROVE_SCAN_NUMBER && c->is_wide);
         column->slot = t->n_slots++;
     }
+    if (known->group != SIZE_MAX && t->column[known->group].scan == DROVE_SCAN_SKIP) {
+        t->column[known->group].scan = DROVE_SCAN_TEXT;
+        t->column[known->group].slot = t->n_slots++;
+    }
     t->n_labels = known->n_labels;
     for (size_t i = 0; i < known->n_labels; i++) {
         size_t from = known->label[i];
@@ -219,7 +223,7 @@ static void note_unseen(drove_known_table *known, const drove_column *c, const d
 drove_status drove__table_match(const drove_table_options *opt, drove_schema *schema,
                                 bool use_labels, drove_known_table *out)
 {
-    *out = (drove_known_table){.weight = SIZE_MAX};
+    *out = (drove_known_table){.weight = SIZE_MAX, .group = SIZE_MAX};
     drove_header header = opt->header;
     const char **name = drove__grow(NULL, schema->n_columns, sizeof *name);
     if (name == NULL) return drove__fail_nomem("columns of a table", schema->n_columns);
@@ -256,6 +260,9 @@ drove_status drove__table_match(const drove_table_options *opt, drove_schema *sc
 
     DROVE_TRY(find_labels(out, opt->label, use_labels));
     DROVE_TRY(find_weights(out, opt->weights, use_labels));
+    if (use_labels && opt->group != NULL)
+        DROVE_TRY(drove__table_find(&out->table, "split=group", opt->group, strlen(opt->group),
+                                    &out->group));
     drove__known_note_file(out, false);
     if (n_extra > 0)
         drove__known_note(out, "%zu column%s of no use to the model left out (\"%.40s\"%s)",

@@ -65,6 +65,24 @@ static drove_status read_types(learner *l)
     }
 }
 
+/* The column of groups is no feature unless columns= or types= names it. */
+static drove_status give_group(learner *l)
+{
+    const char *name = l->opt->group;
+    size_t column;
+    if (name == NULL) return DROVE_OK;
+    DROVE_TRY(drove__table_find(l->table, "split=group", name, strlen(name), &column));
+    if (l->role[column] == ROLE_LABEL || l->forced[column] == DROVE_COLUMN_TEXT)
+        return drove__fail(DROVE_E_ARG,
+                           "split=group: expected another column of %s than %s, found \"%.80s\"",
+                           l->table->path,
+                           l->role[column] == ROLE_LABEL ? "the label" : "one of texts", name);
+    if (l->role[column] == ROLE_UNUSED || (l->role[column] == ROLE_AUTO && l->opt->columns == NULL))
+        l->role[column] = ROLE_GROUP;
+    l->known->group = column;
+    return DROVE_OK;
+}
+
 drove_status drove__learner_give_roles(learner *l)
 {
     const drove_table_options *opt = l->opt;
@@ -117,6 +135,7 @@ drove_status drove__learner_give_roles(learner *l)
     if (opt->text != NULL) DROVE_TRY(drove__table_list(l->table, "text", opt->text, give_role, l));
     l->next_role = ROLE_UNUSED;
     l->next_type = DROVE_COLUMN_IGNORED;
-    if (opt->ignore == NULL) return DROVE_OK;
-    return drove__table_list(l->table, "ignore", opt->ignore, give_role, l);
+    if (opt->ignore != NULL)
+        DROVE_TRY(drove__table_list(l->table, "ignore", opt->ignore, give_role, l));
+    return give_group(l);
 }

@@ -15,6 +15,7 @@ static const char *const type_names[DROVE_N_COLUMN_TYPES] = {
     [DROVE_COLUMN_DATE] = "date",           [DROVE_COLUMN_CATEGORY] = "category",
     [DROVE_COLUMN_HASHED] = "hashed",       [DROVE_COLUMN_TEXT] = "text",
     [DROVE_COLUMN_LABEL] = "label",         [DROVE_COLUMN_WEIGHT] = "weight",
+    [DROVE_COLUMN_GROUP] = "group",
     [DROVE_COLUMN_ID] = "id",               [DROVE_COLUMN_CONSTANT] = "constant",
     [DROVE_COLUMN_FREE_TEXT] = "free text", [DROVE_COLUMN_IGNORED] = "ignored"};
 /* clang-format on */

@@ -37,6 +37,7 @@ typedef enum drove_column_type {
     DROVE_COLUMN_TEXT,
     DROVE_COLUMN_LABEL,
     DROVE_COLUMN_WEIGHT, /* of the rows, a number */
+    DROVE_COLUMN_GROUP,  /* of the rows, which stay together (?split=group:) */
     /* left out: */
     DROVE_COLUMN_ID,
     DROVE_COLUMN_CONSTANT,

@@ -19,6 +19,7 @@ static const char *type_text(const drove_column *c, char into[TYPE_SIZE])
         if (c->order == DROVE_DATE_DMY) return "date, day first";
         if (c->order == DROVE_DATE_MDY) return "date, month first";
         break;
+    case DROVE_COLUMN_GROUP: return "group, left out";
     case DROVE_COLUMN_ID: return "id, left out";
     case DROVE_COLUMN_CONSTANT: return "constant, left out";
     case DROVE_COLUMN_FREE_TEXT: return "free text, left out";
@@ -91,6 +92,7 @@ static void append(char *text, size_t size, const char *format, ...)
 static bool list_type(const drove_schema *schema, drove_column_type type, char *text, size_t size)
 {
     static const char *const advice[DROVE_N_COLUMN_TYPES] = {
+        [DROVE_COLUMN_GROUP] = " (left out; ?types=NAME:category uses it)",
         [DROVE_COLUMN_ID] = " (left out; ?types=NAME:category uses one)",
         [DROVE_COLUMN_CONSTANT] = "; left out",
         [DROVE_COLUMN_FREE_TEXT] = " (left out; ?text=NAME uses its words)",

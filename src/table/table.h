@@ -28,6 +28,7 @@ typedef struct drove_table_options {
     drove_header          header;
     const char *label;   /* also last, first, none; NULL: last; to match: those of the schema */
     const char *weights; /* also none; NULL: none; to match: that of the schema */
+    const char *group;   /* column of which rows of one value stay together; NULL: none */
     const char *ignore;  /* columns to leave out */
     const char *columns; /* columns to use, and no others */
     const char *types;   /* "age:number+zip:category+born:dmy" */
@@ -45,6 +46,7 @@ typedef struct drove_known_table {
     size_t        n_labels;
     size_t       *label;            /* [n_labels] columns of the table */
     size_t        weight;           /* column of the table, or SIZE_MAX: rows have no weights */
+    size_t        group;            /* the same of their groups, scanned in some way */
     drove_amount_style label_style; /* of a single label that is a number */
     bool               label_is_number;
     bool               drops_words;                   /* labels that are no numbers are missing */

@@ -283,7 +283,7 @@ static drove_status read_encoding(search *s, encoding *e)
     status = DROVE_OK;
     if (e->data->storage->x_kind != DROVE_X_QUANT) {
         if (e->data->n_rows > MOST_ROWS)
-            status = drove__data_hold_out(e->data, MOST_ROWS, s->config->seed, &some);
+            status = drove__data_draw(e->data, MOST_ROWS, s->config->seed, &some);
         if (status == DROVE_OK) status = drove__data_copy(some != NULL ? some : e->data, &copy);
         drove_data_destroy(some);
         DROVE_TRY(status);

@@ -147,7 +147,7 @@ drove_status drove__metrics_measure(const drove_infer *on, const double *constan
                 (*metrics)->per_value[k].constant_value += m.data->storage->y_origin[k];
         }
         /* Rows of classes that no model of the training data can name are wrong. */
-        const double unseen = m.data->storage->unseen_weight;
+        const double unseen = m.data->storage->unseen.weight;
         double weight = 0.0;
         if (!(unseen <= 0.0) && m.data->storage->y_kind == DROVE_Y_CLASS) {
             for (size_t i = 0; i < m.data->n_rows; i++)

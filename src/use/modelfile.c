@@ -620,7 +620,7 @@ double drove__score_accuracy(const drove_data *data, const drove_score *score)
     switch (data->storage->y_kind) {
     case DROVE_Y_VALUE: return NAN;
     case DROVE_Y_CLASS: {
-        const double weight = score->weight + data->storage->unseen_weight;
+        const double weight = score->weight + data->storage->unseen.weight;
         return weight > 0.0 ? score->n_correct / weight : 0.0;
     }
     case DROVE_Y_LABELS: break;

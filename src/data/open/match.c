@@ -132,7 +132,7 @@ static drove_status renumber(const drove_storage *train, drove_storage *test,
     for (size_t row = 0; row < test->n_rows && test->y_kind == DROVE_Y_CLASS; row++) {
         size_t class = (size_t)test->y_class[row];
         const bool is_new = mapping[class] == NO_CLASS;
-        if (is_new && test->is_unseen == NULL) return fail_class(train, test, row, class);
+        if (is_new && test->unseen.is_row == NULL) return fail_class(train, test, row, class);
         test->y_class[row] = is_new ? 0 : (int32_t)mapping[class];
     }
     for (size_t row = 0; row < test->n_rows && test->y_kind == DROVE_Y_LABELS; row++) {
@@ -174,8 +174,8 @@ static drove_status mark_unseen(const drove_storage *train, drove_storage *test,
     if (n == 0) return DROVE_OK;
     const size_t class = (size_t)test->y_class[first];
     if (n == test->n_rows) return fail_class(train, test, first, class);
-    test->is_unseen = calloc(test->n_rows, sizeof *test->is_unseen);
-    if (test->is_unseen == NULL) return drove__fail_nomem("rows", test->n_rows);
+    test->unseen.is_row = calloc(test->n_rows, sizeof *test->unseen.is_row);
+    if (test->unseen.is_row == NULL) return drove__fail_nomem("rows", test->n_rows);
     drove__storage_note(
         test,
         "%zu row%s of a class that the training data do not have (\"%.60s\", first "
@@ -185,8 +185,8 @@ static drove_status mark_unseen(const drove_storage *train, drove_storage *test,
         n == 1 ? "is" : "are");
     for (size_t row = 0; row < test->n_rows; row++) {
         if (mapping[test->y_class[row]] != NO_CLASS) continue;
-        test->is_unseen[row] = true;
-        test->unseen_weight += test->weight != NULL ? (double)test->weight[row] : 1.0;
+        test->unseen.is_row[row] = true;
+        test->unseen.weight += test->weight != NULL ? (double)test->weight[row] : 1.0;
     }
     return DROVE_OK;
 }

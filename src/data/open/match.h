@@ -11,7 +11,7 @@
  * another target, a class that the training data do not have), DROVE_E_NOMEM. */
 drove_status drove__match(const drove_storage *train, drove_storage *test, bool use_labels);
 /* The same of data that are scored: rows of classes that the training data do not have are marked
- * (test->is_unseen), unless all are. */
+ * (test->unseen.is_row), unless all are. */
 drove_status drove__match_test(const drove_storage *train, drove_storage *test, bool use_labels);
 
 #endif

@@ -12,6 +12,7 @@
 #include "data/open/formats.h"
 #include "data/export.h"
 #include "data/open/match.h"
+#include "data/parting.h"
 #include "data/scale.h"
 #include "data/weights.h"
 #include "table/schema.h"
@@ -119,9 +120,12 @@ static drove_status create_view(drove_storage *storage, drove_data **out)
     return DROVE_OK;
 }
 
-/* Which rows of a shuffle by the seed are held out: [first, end). */
+/* Which rows of a shuffle by the seed are held out: [first, end).  Of groups: about as many, or
+ * those of the fold. */
 typedef struct held_rows {
     size_t first, end;
+    uint32_t fold;
+    uint64_t n_folds; /* 0: a share */
 } held_rows;
 
 /* test[end - first] and train[the others] ascend. */
@@ -149,18 +153,51 @@ static drove_status draw_rows(size_t n, held_rows held, uint64_t seed, uint32_t 
     return DROVE_OK;
 }
 
+/* The same by storage->parting: the last rows, or whole groups. */
+static drove_status part_rows(const drove_data *all, held_rows held, uint64_t seed, uint32_t *train,
+                              uint32_t *test, size_t *n_test)
+{
+    const size_t n = all->n_rows;
+    bool *is_held = calloc(n, sizeof *is_held);
+    uint32_t *fold = held.n_folds > 0 ? drove__grow(NULL, n, sizeof *fold) : NULL;
+    drove_status status = DROVE_OK;
+    if (is_held == NULL || (held.n_folds > 0 && fold == NULL)) {
+        status = drove__fail_nomem("split", n * sizeof *fold);
+    } else if (held.n_folds > 0) {
+        status = drove__data_folds(all, (size_t)held.n_folds, seed, fold);
+        for (size_t i = 0; i < n && status == DROVE_OK; i++) is_held[i] = fold[i] == held.fold;
+    } else {
+        status = drove__parting_hold(all, held.end - held.first, seed, is_held, n_test);
+    }
+    *n_test = 0;
+    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
+        if (is_held[i]) test[(*n_test)++] = (uint32_t)i;
+        else train[i - *n_test] = (uint32_t)i;
+    }
+    free(is_held);
+    free(fold);
+    return status;
+}
+
 /* ?fold=I/K: the I-th of K parts that differ by one row at most; ?split=FRACTION, or SPLIT_DEFAULT:
  * so much of it, but neither none nor all. */
 static drove_status find_held(const source *from, size_t n, held_rows *out)
 {
     const drove_common_options *common = &from->common;
-    const double fraction = common->split > 0 ? common->split : SPLIT_DEFAULT;
+    const double fraction = common->split.share > 0 ? common->split.share : SPLIT_DEFAULT;
     if (n < 2) return drove__fail(DROVE_E_SHAPE, "split: expected at least 2 rows, found %zu", n);
-    if (common->fold != NULL && common->split > 0)
-        return drove__fail(DROVE_E_ARG, "%s: expected split or fold, found both", from->spec.name);
     if (common->fold != NULL) {
         char part[24];
         uint64_t i, k;
+        if (common->split.share > 0)
+            return drove__fail(DROVE_E_ARG, "%s: expected split or fold, found both",
+                               from->spec.name);
+        if (common->split.by == DROVE_SPLIT_LAST)
+            return drove__fail(
+                DROVE_E_ARG,
+                "%s: expected split=last or fold, found both: all folds but one come "
+                "before rows that are trained on",
+                from->spec.name);
         const size_t n_part = strcspn(common->fold, "/");
         if (common->fold[n_part] != '/' || n_part >= sizeof part)
             return drove__fail(DROVE_E_ARG, "fold: expected I/K, such as 1/5, found \"%.80s\"",
@@ -172,7 +209,10 @@ static drove_status find_held(const source *from, size_t n, held_rows *out)
         if (k > n)
             return drove__fail(DROVE_E_SHAPE, "fold: expected at least %llu rows, found %zu",
                                (unsigned long long)k, n);
-        *out = (held_rows){.first = (size_t)(n * (i - 1) / k), .end = (size_t)(n * i / k)};
+        *out = (held_rows){.first = (size_t)(n * (i - 1) / k),
+                           .end = (size_t)(n * i / k),
+                           .fold = (uint32_t)(i - 1),
+                           .n_folds = k};
         return DROVE_OK;
     }
     *out = (held_rows){.end = (size_t)llround(fraction * (double)n)};
@@ -193,12 +233,15 @@ static drove_status split_view(const source *from, drove_data *train, uint64_t s
     /* Relaxed: this thread holds a reference already, so the count cannot reach 0 meanwhile. */
     atomic_fetch_add_explicit(&train->storage->n_views, 1, memory_order_relaxed);
     DROVE_TRY(create_view(train->storage, &test));
-    train->row = drove__grow(NULL, n - n_test, sizeof *train->row);
-    test->row = drove__grow(NULL, n_test, sizeof *test->row);
+    const bool is_parted = drove__data_is_parted(train); /* groups may be of more or fewer rows */
+    uint32_t *train_row = drove__grow(NULL, is_parted ? n : n - n_test, sizeof *train_row);
+    test->row = drove__grow(NULL, is_parted ? n : n_test, sizeof *test->row);
     drove_status status = DROVE_OK;
-    if (train->row == NULL || test->row == NULL)
-        status = drove__fail_nomem("split", n * sizeof *train->row);
-    if (status == DROVE_OK) status = draw_rows(n, held, seed, train->row, test->row);
+    if (train_row == NULL || test->row == NULL)
+        status = drove__fail_nomem("split", n * sizeof *train_row);
+    else if (is_parted) status = part_rows(train, held, seed, train_row, test->row, &n_test);
+    else status = draw_rows(n, held, seed, train_row, test->row);
+    train->row = train_row;
     if (status != DROVE_OK) {
         drove_data_destroy(test);
         return status;
@@ -308,7 +351,7 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
     }
     DROVE_TRY(create_view(storage, &test));
     /* The rows of classes that the training data have. */
-    if (storage->is_unseen != NULL) {
+    if (storage->unseen.is_row != NULL) {
         test->row = drove__grow(NULL, storage->n_rows, sizeof *test->row);
         if (test->row == NULL) {
             status = drove__fail_nomem("rows", storage->n_rows * sizeof *test->row);
@@ -316,7 +359,7 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
         }
         test->n_rows = 0;
         for (size_t row = 0; row < storage->n_rows; row++)
-            if (!storage->is_unseen[row]) test->row[test->n_rows++] = (uint32_t)row;
+            if (!storage->unseen.is_row[row]) test->row[test->n_rows++] = (uint32_t)row;
     }
     /* Test data get the augmentation of the training data; their spec may repeat it. */
     drove_augment own;
@@ -343,7 +386,7 @@ end:
 static bool splits(const source *from, const char *test)
 {
     if (test == NULL || strcmp(test, "split") != 0) return false;
-    if (from->common.split > 0 || from->common.fold != NULL || from->is_test) return true;
+    if (from->common.split_text != NULL || from->common.fold != NULL || from->is_test) return true;
     const drove_format_ops *f = from->format;
     return !f->has_test || (f->finds_test != NULL && !f->finds_test(&from->spec));
 }
@@ -363,6 +406,15 @@ static drove_status hold_out(source *from, const char *test, uint64_t seed, drov
     if (splits(from, test)) return split_view(from, train, seed, out);
     from->is_test = true;
     return open_test(from, train, true, out);
+}
+
+static drove_status check_parting(const source *from, const drove_storage *s)
+{
+    if (from->common.split.by != DROVE_SPLIT_GROUP || s->parting.group != NULL) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "%s?split=group: expected a table, which has a column of groups, found data "
+                       "of another format",
+                       from->spec.name);
 }
 
 /* Reads training data, only the rows of the shard if possible: then (*out)->n_rows_whole says
@@ -477,6 +529,8 @@ drove_status drove__data_open_shard(const char *spec, const char *test, uint64_t
     drove_storage *storage = NULL;
     if ((status = read_train(&from, test, shard, &storage)) != DROVE_OK) goto end;
     if ((status = create_view(storage, &train)) != DROVE_OK) goto end;
+    if ((status = check_parting(&from, storage)) != DROVE_OK) goto end;
+    storage->parting.is_timed = from.common.split.by == DROVE_SPLIT_LAST;
     train->scaling = from.scaling;
     /* bytes mean the same whatever format they come in */
     if (!has_scale(&from) && storage->x_kind == DROVE_X_U8) train->scaling = DROVE_SCALE_UNIT;

@@ -8,7 +8,10 @@
 
 #include "base/digits.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/spec.h"
+#include "data/common.h"
+#include "data/parting.h"
 #include "table/cell.h"
 #include "table/keep.h"
 #include "table/table.h"
@@ -93,6 +96,9 @@ static drove_status read_settings(const drove_spec *spec, settings *set)
                               .onehot = DROVE_ONEHOT_DEFAULT},
                       .labels = {.target = DROVE_TARGET_UNSAID, .of_table = true}};
     DROVE_TRY(drove__spec_take(spec, keys, set));
+    drove_common_options common;
+    DROVE_TRY(drove__common_read(spec, &common));
+    opt->group = common.split.column;
     DROVE_TRY(drove__read_separator("table?sep", set->separator, &opt->written.separator));
     DROVE_TRY(read_mark("comment", set->comment, &opt->written.comment));
     DROVE_TRY(read_mark("escape", set->escape, &opt->written.escape));
@@ -482,6 +488,44 @@ static drove_status read_weights(table_file *f)
     return DROVE_OK;
 }
 
+/* ---- groups ---- */
+
+static uint32_t hash_of_value(double value)
+{
+    uint64_t state;
+    memcpy(&state, &value, sizeof state);
+    const uint32_t hash = (uint32_t)(drove__splitmix64(&state) >> 32);
+    return hash != 0 ? hash : 1;
+}
+
+/* By the texts of the column or, where it is a feature too, by its numbers. */
+static drove_status read_groups(table_file *f)
+{
+    const drove_table *t = &f->known.table;
+    size_t n = 0;
+    if (f->known.group == SIZE_MAX) return DROVE_OK;
+    const drove_scan_column *column = &t->column[f->known.group];
+    if (column->scan == DROVE_SCAN_WORDS)
+        return drove__fail(DROVE_E_ARG,
+                           "split=group: expected a column of one value a cell, found the texts of "
+                           "\"%.80s\"",
+                           t->name[f->known.group]);
+    uint32_t *key = drove__grow(NULL, f->n_kept, sizeof *key);
+    if (key == NULL) return drove__fail_nomem("groups", f->n_kept * sizeof *key);
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (f->keep != NULL && !f->keep[row]) continue;
+        if (column->scan == DROVE_SCAN_TEXT) {
+            key[n++] = t->raw[row * t->n_slots + column->slot];
+            continue;
+        }
+        const double value = drove__table_value(t, column->slot, row);
+        key[n++] = isnan(value) ? 0 : hash_of_value(value);
+    }
+    drove_status status = drove__parting_of(key, n, &f->storage->parting);
+    free(key);
+    return status;
+}
+
 /* ---- the storage ---- */
 
 static drove_status fill_storage(table_file *f)
@@ -514,6 +558,7 @@ static drove_status fill_storage(table_file *f)
         s->row_name_at = kept.at;
     }
     DROVE_TRY(read_weights(f)); /* before encoding, which may take the raw words over */
+    DROVE_TRY(read_groups(f));
     DROVE_TRY(drove__table_encode(&f->known, f->keep, f->n_kept, &x));
     s->x_f32 = x.x;
     s->row_start = x.row_start;

@@ -99,7 +99,7 @@ TEST(test_parts)
     place("good-rgb.png", "two/val/cow/3.png");
     open_both("images:two", "split", 1, &train, &test);
     assert_int_equal(test->n_rows, 1); /* the cow is of no class of the training data */
-    assert_true(test->storage->unseen_weight == 1.0);
+    assert_true(test->storage->unseen.weight == 1.0);
     drove_data_destroy(train);
     drove_data_destroy(test);
     expect_refusal("images:one?part=test", NULL, DROVE_E_FILE, "train and test", NULL);

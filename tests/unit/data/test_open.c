@@ -196,7 +196,7 @@ TEST(test_test_data_fit)
     write_text("unknown", "2 1:1\n7 1:1\n");
     open_both("libsvm:tr", "libsvm:unknown", 1, &train, &test);
     assert_int_equal(test->n_rows, 1);
-    assert_true(test->storage->unseen_weight == 1.0);
+    assert_true(test->storage->unseen.weight == 1.0);
     assert_non_null(strstr(test->storage->notes, "(\"7\", first in row 2) counts as wrong"));
     drove_data_destroy(train);
     drove_data_destroy(test);
