@@ -58,8 +58,7 @@ static drove_status fold_groups(const drove_data *data, size_t n_folds, uint64_t
     DROVE_TRY(count_groups(data, seed, &all, &n));
     drove_status status = DROVE_OK;
     size_t *n_rows = calloc(n_folds, sizeof *n_rows);
-    uint32_t *of_group =
-        drove__grow(NULL, data->storage->parting.n_groups, sizeof *of_group);
+    uint32_t *of_group = drove__grow(NULL, data->storage->parting.n_groups, sizeof *of_group);
     if (n_rows == NULL || of_group == NULL) {
         status = drove__fail_nomem("folds", n_folds * sizeof *n_rows);
         goto end;

@@ -89,6 +89,12 @@ static const char number_text[] =
     "    }\n"
     "    return missing;\n"
     "}\n\n";
+static const char levels_text[] =
+    "/* 1 at the level that the number is. */\n"
+    "static void put_levels(double v, const double *level, size_t n, float *f)\n"
+    "{\n"
+    "    for (size_t i = 0; i < n; i++) f[i] = v == level[i] ? 1.0f : 0.0f;\n"
+    "}\n\n";
 static const char category_text[] =
     "static int put_category(float v, size_t n, float *f)\n"
     "{\n"
@@ -133,6 +139,14 @@ static bool has_type(const drove_schema *schema, drove_column_type type)
     return false;
 }
 
+static bool has_levels(const drove_schema *schema)
+{
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        if (schema->column[i].n_levels > 0) return true;
+    }
+    return false;
+}
+
 bool drove__c_has_doubles(const drove_schema *schema)
 {
     for (size_t i = 0; i < schema->n_columns; i++) {
@@ -146,6 +160,7 @@ void drove__c_columns(FILE *to, const drove_schema *schema)
     size_t cell = 0;
     if (has_type(schema, DROVE_COLUMN_NUMBER) || has_type(schema, DROVE_COLUMN_BOOLEAN))
         fputs(number_text, to);
+    if (has_levels(schema)) fputs(levels_text, to);
     if (has_type(schema, DROVE_COLUMN_CATEGORY)) fputs(category_text, to);
     if (has_type(schema, DROVE_COLUMN_DATE)) fputs(date_text, to);
     for (size_t i = 0; i < schema->n_columns; i++) {
@@ -154,18 +169,24 @@ void drove__c_columns(FILE *to, const drove_schema *schema)
         snprintf(name, sizeof name, "edges%zu", i);
         if (drove__column_is_used(c) && c->n_bins > 0)
             drove__c_doubles(to, name, c->edge, c->n_bins + 1);
+        snprintf(name, sizeof name, "levels%zu", i);
+        if (drove__column_is_used(c) && c->n_levels > 0)
+            drove__c_doubles(to, name, c->level, c->n_levels);
     }
     const bool is_double = drove__c_has_doubles(schema);
     fprintf(to, "static void features(const %s *x, float *f)\n{\n", is_double ? "double" : "float");
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
         if (!drove__column_is_used(c)) continue;
+        const char *as = is_double && !c->is_wide ? "(float)" : "";
+        if (c->n_levels > 0)
+            fprintf(to, "    put_levels(%sx[%zu], levels%zu, %zu, f + %zu);\n", as, cell, i,
+                    c->n_levels, c->first_feature + 1 + c->n_bins);
         fputs("    ", to);
         if (c->has_missing) fprintf(to, "f[%zu] = (float)", c->first_feature + c->n_features - 1);
         else fputs("(void)", to);
         /* A call that fills the column's features and says whether the cell is missing. */
         const size_t f = c->first_feature;
-        const char *as = is_double && !c->is_wide ? "(float)" : "";
         switch (c->type) {
         case DROVE_COLUMN_NUMBER:
             fprintf(to, "put_number(%sx[%zu], %a, %a, ", as, cell, c->fill, c->centre);

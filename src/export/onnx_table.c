@@ -85,6 +85,15 @@ static void put_number(columns *to, const drove_column *c, const char *raw)
             drove__onnx_node(g, "Clip", part, drove__onnx_double(g, 0), drove__onnx_double(g, 1));
         put(to, as_float(g, clipped));
     }
+    if (c->n_levels > 0) { /* the column beside all levels: [N][n_levels] */
+        const size_t n = c->n_levels;
+        float *level = drove__onnx_take(g, n, sizeof *level);
+        for (size_t i = 0; level != NULL && i < n; i++) level[i] = (float)c->level[i];
+        put(to, as_float(g, op(g, "Equal", raw,
+                               c->is_wide      ? drove__onnx_doubles(g, c->level, n)
+                               : level != NULL ? drove__onnx_floats(g, level, &n, 1)
+                                               : "")));
+    }
     if (c->has_missing) put(to, as_float(g, missing));
 }
 

@@ -15,9 +15,9 @@ typedef struct run {
 } run;
 
 typedef struct gather {
-    size_t n_runs;  /* 0: too short to be worth a copy each */
-    run *runs;      /* [n_runs] */
-    uint32_t at[];  /* [n_out] place in x of each number of y */
+    size_t n_runs; /* 0: too short to be worth a copy each */
+    run *runs;     /* [n_runs] */
+    uint32_t at[]; /* [n_out] place in x of each number of y */
 } gather;
 
 enum { LEAST_RUN = 8 }; /* mean length */

@@ -432,6 +432,29 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
     const drove_sample *sample = &l->sample[column];
     c->is_whole = c->type == DROVE_COLUMN_NUMBER &&
                   sample->n_integer == sample->n_form[t->column[column].style.form];
+    /* Levels, and how rare the rarest is. */
+    const bool may_be_both = c->is_whole && c->n_distinct <= DROVE_BOTH_MOST;
+    if (c->type == DROVE_COLUMN_NUMBER && (l->is_both[column] || may_be_both)) {
+        const size_t most = l->is_both[column] ? l->opt->onehot : DROVE_BOTH_MOST;
+        size_t n_levels;
+        uint64_t *n_rows;
+        DROVE_TRY(drove__table_levels(t, &t->column[column], c->is_wide, most, &c->level, &n_rows,
+                                      &n_levels));
+        for (size_t i = 0; may_be_both && n_levels <= most && i < n_levels; i++)
+            if (i == 0 || n_rows[i] < c->n_rarest) c->n_rarest = n_rows[i];
+        free(n_rows);
+        if (l->is_both[column] && n_levels > most)
+            return drove__fail(DROVE_E_ARG,
+                               "also: expected a column of %s of at most %zu values, found more in "
+                               "\"%.80s\" (onehot=N allows more)",
+                               t->path, most, c->name);
+        if (l->is_both[column]) {
+            c->n_levels = n_levels;
+        } else {
+            free(c->level);
+            c->level = NULL;
+        }
+    }
     /* Bins: two values are told apart by the number itself. */
     size_t n_edges;
     if (c->type != DROVE_COLUMN_NUMBER || l->opt->bins == 0 || c->n_distinct <= 2) return DROVE_OK;
@@ -492,7 +515,7 @@ static void choose_storage(learner *l)
         if (!drove__column_is_used(c)) continue;
         if (c->type == DROVE_COLUMN_DATE) n_stored += (double)c->n_features;
         else if (c->type != DROVE_COLUMN_TEXT)
-            n_stored += 1 + (double)c->n_bins + (double)c->n_missing / n_rows;
+            n_stored += 1 + (double)c->n_bins + (c->n_levels > 0) + (double)c->n_missing / n_rows;
     }
     for (size_t b = 0; b < t->n_blocks; b++) n_words += (double)t->block[b].n_words;
     double sparse_bytes = 8.0 * (n_stored + n_words / n_rows) + 8.0;
@@ -584,6 +607,12 @@ static drove_status settle_columns(learner *l)
     for (size_t i = 0; i < t->n_columns; i++) {
         l->known->source[i] = i;
         DROVE_TRY(settle_column(l, i));
+        const drove_column *c = &schema->column[i];
+        if (!l->is_both[i] || c->type == DROVE_COLUMN_NUMBER) continue;
+        return drove__fail(DROVE_E_ARG,
+                           "also: expected a column of numbers of %s, found \"%.80s\", %s "
+                           "(types=COLUMN:number)",
+                           t->path, c->name, drove__column_type_name(c->type));
     }
     return DROVE_OK;
 }
@@ -644,8 +673,9 @@ static drove_status learn(learner *l)
     l->order = calloc(t->n_columns, sizeof *l->order);
     l->was_turned = calloc(t->n_columns, sizeof *l->was_turned);
     l->was_widened = calloc(t->n_columns, sizeof *l->was_widened);
+    l->is_both = calloc(t->n_columns, sizeof *l->is_both);
     if (l->sample == NULL || l->role == NULL || l->forced == NULL || l->order == NULL ||
-        l->was_turned == NULL || l->was_widened == NULL)
+        l->was_turned == NULL || l->was_widened == NULL || l->is_both == NULL)
         return drove__fail_nomem("columns of a table", t->n_columns * sizeof *l->sample);
     for (size_t i = 0; i < t->n_columns; i++) l->order[i] = DROVE_N_DATE_ORDERS;
     drove__known_note_file(l->known, l->opt->written.separator == 0);
@@ -706,6 +736,7 @@ drove_status drove__table_learn(const drove_table_options *opt, drove_known_tabl
     free(l.order);
     free(l.was_turned);
     free(l.was_widened);
+    free(l.is_both);
     free(l.stats);
     return status;
 }

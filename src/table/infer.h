@@ -21,6 +21,7 @@ typedef struct learner {
     bool   takes_counters; /* numbers that count up are used: there is nothing else to learn from */
     bool  *was_widened;    /* [n_columns] read as text, which was said */
     bool  *was_turned;     /* [n_columns] dates read again with day and month the other way round */
+    bool  *is_both;        /* [n_columns] a number that also= names */
     role   next_role;      /* for the columns of a list */
     drove_column_type next_type;
     drove_date_order *order; /* [n_columns] that types= gives; DROVE_N_DATE_ORDERS: by the cells */

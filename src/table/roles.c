@@ -31,6 +31,13 @@ static drove_status give_label(void *context, size_t column)
     return DROVE_OK;
 }
 
+static drove_status give_both(void *context, size_t column)
+{
+    learner *l = context;
+    l->is_both[column] = true;
+    return DROVE_OK;
+}
+
 /* "age:number+zip:category"; a name may itself hold a plus or a colon. */
 static drove_status read_types(learner *l)
 {
@@ -137,5 +144,6 @@ drove_status drove__learner_give_roles(learner *l)
     l->next_type = DROVE_COLUMN_IGNORED;
     if (opt->ignore != NULL)
         DROVE_TRY(drove__table_list(l->table, "ignore", opt->ignore, give_role, l));
+    if (opt->also != NULL) DROVE_TRY(drove__table_list(l->table, "also", opt->also, give_both, l));
     return give_group(l);
 }

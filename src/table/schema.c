@@ -2,6 +2,7 @@
 #include "table/schema.h"
 
 #include "base/mem.h"
+#include "base/spec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ void drove__schema_release(drove_schema *schema)
         drove__texts_free(c->value, c->n_values);
         free(c->hash);
         free(c->edge);
+        free(c->level);
         free(c->name);
     }
     free(schema->column);
@@ -100,7 +102,7 @@ bool drove__column_is_used(const drove_column *column)
 static size_t count_features(const drove_column *c)
 {
     switch (c->type) {
-    case DROVE_COLUMN_NUMBER: return 1 + c->n_bins;
+    case DROVE_COLUMN_NUMBER: return 1 + c->n_bins + c->n_levels;
     case DROVE_COLUMN_BOOLEAN: return 1;
     case DROVE_COLUMN_DATE: return c->has_time ? DATE_FEATURES + TIME_FEATURES : DATE_FEATURES;
     case DROVE_COLUMN_CATEGORY: return c->n_values;
@@ -133,6 +135,29 @@ double drove__year_centre(const drove_column *c)
     return c->centre != 0 ? floor(1970 + c->centre / 365.2425) : 0;
 }
 
+/* ---- numbers that are categories as well ---- */
+
+bool drove__column_may_be_both(const drove_column *c)
+{
+    return c->type == DROVE_COLUMN_NUMBER && c->is_whole && c->n_levels == 0 &&
+           c->n_distinct >= DROVE_BOTH_LEAST && c->n_distinct <= DROVE_BOTH_MOST &&
+           c->n_rarest >= DROVE_BOTH_ROWS;
+}
+
+bool drove__schema_list_both(const drove_schema *schema, char *text, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        char name[256];
+        if (!drove__column_may_be_both(&schema->column[i])) continue;
+        const int n = snprintf(text + used, size - used, "%s%s", used > 0 ? "+" : "",
+                               drove__spec_escape(schema->column[i].name, name, sizeof name));
+        if (n < 0 || (size_t)n >= size - used) return false;
+        used += (size_t)n;
+    }
+    return used > 0;
+}
+
 /* ---- features ---- */
 
 static const drove_column *find_feature(const drove_schema *schema, size_t feature)
@@ -149,8 +174,10 @@ static const drove_column *find_feature(const drove_schema *schema, size_t featu
 bool drove__schema_is_binary(const drove_schema *schema, size_t feature)
 {
     const drove_column *c = find_feature(schema, feature);
-    bool is_indicator = feature - c->first_feature >= count_features(c);
-    return is_indicator || (c->type != DROVE_COLUMN_NUMBER && c->type != DROVE_COLUMN_DATE);
+    const size_t at = feature - c->first_feature;
+    const bool is_level = c->type == DROVE_COLUMN_NUMBER && at > c->n_bins;
+    return is_level || at >= count_features(c) ||
+           (c->type != DROVE_COLUMN_NUMBER && c->type != DROVE_COLUMN_DATE);
 }
 
 static bool same_column(const drove_column *a, const drove_column *b)
@@ -164,7 +191,10 @@ static bool same_column(const drove_column *a, const drove_column *b)
     if (a->has_missing && !(a->fill == b->fill)) return false;
     if (!(a->centre == b->centre) || a->n_hash != b->n_hash || a->n_values != b->n_values)
         return false;
-    if (a->n_bins != b->n_bins) return false;
+    if (a->n_bins != b->n_bins || a->n_levels != b->n_levels) return false;
+    for (size_t i = 0; i < a->n_levels; i++) {
+        if (!(a->level[i] == b->level[i])) return false;
+    }
     for (size_t i = 0; a->n_bins > 0 && i <= a->n_bins; i++) {
         if (!(a->edge[i] == b->edge[i])) return false;
     }

@@ -6,7 +6,8 @@
  *
  * Features of a column, in the order of the columns:
  *   number    the number; missing: the median.  With bins one more for each: 0 below it, 1 above,
- *             and linear in between (Gorishniy, Rubachev, Babenko, NeurIPS 2022, section 3.2)
+ *             and linear in between (Gorishniy, Rubachev, Babenko, NeurIPS 2022, section 3.2).
+ *             With levels, of a column that is also a category, one for each of its values
  *   boolean   1 or 0; missing: the more frequent
  *   date      days since 1970, year, and month, day, weekday, with a time also hour, each as
  *             sine and cosine of its cycle; missing: the median
@@ -46,7 +47,13 @@ typedef enum drove_column_type {
     DROVE_N_COLUMN_TYPES
 } drove_column_type;
 
-enum { DROVE_EXAMPLES_SIZE = 64, DROVE_BINS_MOST = 256 };
+enum {
+    DROVE_EXAMPLES_SIZE = 64,
+    DROVE_BINS_MOST = 256,
+    DROVE_BOTH_LEAST = 3, /* values of a number that may be a category as well, */
+    DROVE_BOTH_MOST = 64,
+    DROVE_BOTH_ROWS = 5 /* each in so many rows */
+};
 
 typedef struct drove_column {
     char             *name;
@@ -63,6 +70,8 @@ typedef struct drove_column {
     double    centre;
     size_t    n_bins;   /* number; 0: none                                        */
     double   *edge;     /* [n_bins + 1] of the bins, ascending; NULL: none        */
+    size_t    n_levels; /* number that is also a category; 0: it is not          */
+    double   *level;    /* [n_levels] ascending, as numbers are read: floats unless is_wide */
     size_t    n_values; /* category                                                  */
     char    **value;    /* [n_values] ascending by bytes                             */
     uint32_t *hash;     /* [n_values] drove__text_hash of each                       */
@@ -73,6 +82,7 @@ typedef struct drove_column {
     uint64_t n_infinite;        /* number: of the missing, infinite or beyond a float */
     bool     is_distinct_least; /* n_distinct or more */
     bool     is_whole;          /* number, id, category: those of the sample are integers */
+    uint64_t n_rarest;          /* of whole numbers with few values: rows of the rarest; else 0 */
     char     examples[DROVE_EXAMPLES_SIZE];
 } drove_column;
 
@@ -103,6 +113,12 @@ const char *drove__column_notation(const drove_column *column);
 /* "dmy", "mdy".  false: an unknown word. */
 bool drove__date_order_find(const char *word, drove_date_order *out);
 
+/* Whether a column of whole numbers has so few values, each in so many rows, that it may be a
+ * category as well (?also=).  Of training data. */
+bool drove__column_may_be_both(const drove_column *column);
+/* These columns as the value of ?also= ("A+B") into text[size]; false: none, or they do not fit. */
+bool drove__schema_list_both(const drove_schema *schema, char *text, size_t size);
+
 /* Subtracted from the year of a date. */
 double drove__year_centre(const drove_column *column);
 /* Whether a feature is 0 or 1 and is not to be scaled. */
@@ -118,8 +134,8 @@ drove_status drove__schema_to_json(const drove_schema *schema, char **out);
 /* Errors: DROVE_E_DATA (what was expected), DROVE_E_NOMEM. */
 drove_status drove__schema_from_json(const char *text, drove_schema **out);
 
-/* An array of {name, type, as, distinct, missing, features}, for people's programs; distinct null:
- * not counted.  *out from malloc.  Errors: DROVE_E_NOMEM. */
+/* An array of {name, type, as, distinct, missing, features, levels}, for people's programs;
+ * distinct null: not counted.  *out from malloc.  Errors: DROVE_E_NOMEM. */
 drove_status drove__schema_columns_json(const drove_schema *schema, char **out);
 
 /* ---- schema_print.c ---- */

@@ -3,6 +3,8 @@
  *   {"version": 1, "header": true, "sparse": false, "columns": [
  *     {"name": "age", "type": "number", "missing": true, "fill": 28, "centre": 0,
  *      "edges": [1, 20, 33, 80]},
+ *     {"name": "month", "type": "number", "missing": false, "fill": 6, "centre": 0,
+ *      "levels": [1, 2, 3]},
  *     {"name": "sex", "type": "category", "missing": false, "values": ["man", "woman"]},
  *     {"name": "zip", "type": "hashed", "missing": false, "size": 1024},
  *     {"name": "born", "type": "date", "missing": false, "fill_seconds": 5000, "time": false,
@@ -52,6 +54,11 @@ static json_t *column_as_json(const drove_column *c)
         for (size_t i = 0; i <= c->n_bins; i++) drove__json_add(&edges, json_real(c->edge[i]));
         drove__json_set(&o, "edges", edges);
     }
+    if (c->n_levels > 0) {
+        json_t *levels = json_array();
+        for (size_t i = 0; i < c->n_levels; i++) drove__json_add(&levels, json_real(c->level[i]));
+        drove__json_set(&o, "levels", levels);
+    }
     if (c->type == DROVE_COLUMN_CATEGORY) {
         json_t *values = json_array();
         for (size_t i = 0; i < c->n_values; i++) drove__json_add(&values, json_string(c->value[i]));
@@ -85,10 +92,11 @@ drove_status drove__schema_columns_json(const drove_schema *schema, char **out)
         bool is_counted = c->n_distinct > 0 || c->type == DROVE_COLUMN_CONSTANT;
         drove__json_add(
             &columns,
-            json_pack("{s:s, s:s, s:s?, s:o, s:I, s:I}", "name", c->name, "type",
+            json_pack("{s:s, s:s, s:s?, s:o, s:I, s:I, s:I}", "name", c->name, "type",
                       drove__column_type_name(c->type), "as", drove__column_notation(c), "distinct",
                       is_counted ? json_integer((json_int_t)c->n_distinct) : json_null(), "missing",
-                      (json_int_t)c->n_missing, "features", (json_int_t)c->n_features));
+                      (json_int_t)c->n_missing, "features", (json_int_t)c->n_features, "levels",
+                      (json_int_t)c->n_levels));
     }
     bool is_whole = json_array_size(columns) == schema->n_columns;
     *out = is_whole ? drove__json_dump(columns, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
@@ -134,23 +142,30 @@ static drove_status read_values(const json_t *o, drove_column *c)
     return DROVE_OK;
 }
 
-/* "edges" of a column of numbers may be missing: no bins. */
-static drove_status read_edges(const json_t *o, drove_column *c)
+/* An array of finite ascending numbers, which may be missing: *out NULL then. */
+static drove_status read_ascending(const json_t *o, const char *key, size_t least, size_t most,
+                                   const char *column, double **out, size_t *n_out)
 {
-    const json_t *edges = json_object_get(o, "edges");
-    size_t n = json_array_size(edges);
-    if (edges == NULL) return DROVE_OK;
-    if (n < 2 || n > DROVE_BINS_MOST + 1) return fail(c->name, "2 to 257 numbers as \"edges\"");
-    c->edge = drove__grow(NULL, n, sizeof *c->edge);
-    if (c->edge == NULL) return drove__fail_nomem("table", n * sizeof *c->edge);
+    const json_t *list = json_object_get(o, key);
+    const size_t n = json_array_size(list);
+    if (list == NULL) return DROVE_OK;
+    if (n < least || n > most)
+        return drove__fail(DROVE_E_DATA,
+                           "table: column \"%.80s\": expected %zu to %zu numbers as \"%s\"", column,
+                           least, most, key);
+    *out = drove__grow(NULL, n, sizeof **out);
+    if (*out == NULL) return drove__fail_nomem("table", n * sizeof **out);
     for (size_t i = 0; i < n; i++) {
-        const json_t *edge = json_array_get(edges, i);
-        c->edge[i] = json_number_value(edge);
-        if (!json_is_number(edge) || !(fabs(c->edge[i]) <= (double)FLT_MAX) ||
-            (i > 0 && !(c->edge[i] > c->edge[i - 1])))
-            return fail(c->name, "finite ascending numbers as \"edges\"");
+        const json_t *number = json_array_get(list, i);
+        (*out)[i] = json_number_value(number);
+        if (!json_is_number(number) || !(fabs((*out)[i]) <= (double)FLT_MAX) ||
+            (i > 0 && !((*out)[i] > (*out)[i - 1])))
+            return drove__fail(
+                DROVE_E_DATA,
+                "table: column \"%.80s\": expected finite ascending numbers as \"%s\"", column,
+                key);
     }
-    c->n_bins = n - 1;
+    *n_out = n;
     return DROVE_OK;
 }
 
@@ -180,7 +195,13 @@ static drove_status read_column(const json_t *o, drove_column *c)
     if (is_date && !(fabs(c->fill) <= DROVE_SECONDS_MOST))
         return fail(name, "a date between the years -9999 and 9999 to fill in");
     if (!(fabs(c->fill) <= (double)FLT_MAX)) return fail(name, "a finite float as \"fill\"");
-    if (c->type == DROVE_COLUMN_NUMBER) DROVE_TRY(read_edges(o, c));
+    if (c->type == DROVE_COLUMN_NUMBER) {
+        size_t n_edges = 0; /* none: no bins */
+        DROVE_TRY(read_ascending(o, "edges", 2, DROVE_BINS_MOST + 1, name, &c->edge, &n_edges));
+        c->n_bins = n_edges > 0 ? n_edges - 1 : 0;
+        DROVE_TRY(
+            read_ascending(o, "levels", 1, DROVE_DICTIONARY_MOST, name, &c->level, &c->n_levels));
+    }
     if (c->type != DROVE_COLUMN_BOOLEAN) {
         /* "as" of a number or a date may be missing: the usual notation. */
         const json_t *value = json_object_get(o, "as");

@@ -248,6 +248,52 @@ drove_status drove__table_quantiles(const drove_table *t, const drove_scan_colum
     return DROVE_OK;
 }
 
+drove_status drove__table_levels(const drove_table *t, const drove_scan_column *column,
+                                 bool is_wide, size_t most, double **level, uint64_t **n_rows,
+                                 size_t *n_out)
+{
+    size_t n = 0;
+    double *value = drove__grow(NULL, most, sizeof *value);
+    uint64_t *count = drove__grow(NULL, most, sizeof *count);
+    if (value == NULL || count == NULL) {
+        free(value);
+        free(count);
+        return drove__fail_nomem("levels", most * sizeof *value);
+    }
+    for (size_t row = 0; row < t->n_rows; row++) {
+        const double cell = drove__table_value(t, column->slot, row);
+        const double x = is_wide ? cell : (double)(float)cell;
+        if (isnan(x)) continue;
+        size_t low = 0, high = n;
+        while (low < high) {
+            const size_t middle = low + (high - low) / 2;
+            if (value[middle] < x) low = middle + 1;
+            else high = middle;
+        }
+        if (low < n && value[low] == x) {
+            count[low]++;
+            continue;
+        }
+        if (n == most) {
+            free(value);
+            free(count);
+            value = NULL;
+            count = NULL;
+            n++;
+            break;
+        }
+        memmove(value + low + 1, value + low, (n - low) * sizeof *value);
+        memmove(count + low + 1, count + low, (n - low) * sizeof *count);
+        value[low] = x + 0.0; /* not -0 */
+        count[low] = 1;
+        n++;
+    }
+    *level = value;
+    *n_rows = count;
+    *n_out = n;
+    return DROVE_OK;
+}
+
 drove_status drove__table_count_distinct(const drove_table *t, size_t slot, uint64_t *out)
 {
     uint32_t *hash;

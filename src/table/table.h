@@ -33,6 +33,7 @@ typedef struct drove_table_options {
     const char *columns; /* columns to use, and no others */
     const char *types;   /* "age:number+zip:category+born:dmy" */
     const char *text;    /* columns whose words are hashed */
+    const char *also;    /* columns of numbers that are categories as well */
     uint64_t    onehot;  /* most values of a category that is not hashed */
     uint64_t    hash;    /* features of a hashed column: a power of two; 0: the defaults above */
     uint64_t    bins;    /* most bins of a column of numbers; 0: none */
@@ -172,6 +173,12 @@ drove_status drove__table_median(const drove_table *t, const drove_scan_column *
  * value included: edge[*n_out], from malloc; n_bins > 0. */
 drove_status drove__table_quantiles(const drove_table *t, const drove_scan_column *column,
                                     size_t n_bins, double **edge, size_t *n_out);
+/* The different numbers of a column, ascending, and how many rows have each: (*level)[*n_out] and
+ * (*n_rows)[*n_out], from malloc; as floats unless is_wide.  More than `most` of them: *n_out is
+ * most + 1, and both are NULL.  Errors: DROVE_E_NOMEM. */
+drove_status drove__table_levels(const drove_table *t, const drove_scan_column *column,
+                                 bool is_wide, size_t most, double **level, uint64_t **n_rows,
+                                 size_t *n_out);
 /* Different values of a slot of texts. */
 drove_status drove__table_count_distinct(const drove_table *t, size_t slot, uint64_t *out);
 

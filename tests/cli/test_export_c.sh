@@ -64,6 +64,9 @@ numbers() { # SPEC: numbers.npy holds its examples
     same robust 'far.csv?scale=robust' far.csv --label y --model mlp:8 $few
     grep -q 'const double \*x, double \*y' model.c || fail "expected doubles: $(head -n 8 model.c)"
     same bins 'mixed.csv?bins=16' new.csv --label zone --model mlp:9 --activation sigmoid $few
+    awk 'BEGIN { srand(6); print "ms,month,tenth,y"; for (i = 0; i < 400; i++) { m = 1 + int(12 * rand()); k = int(9 * rand())
+        printf "%.0f,%s,%.1f,%.3f\n", 1700000000000 + 7 * k, rand() < 0.1 ? "" : m, k / 10, rand() + (m == 4) + k % 2 } }' >both.csv
+    same also 'both.csv?bins=3&also=ms+month+tenth' both.csv --label y --model mlp:9 $few
     same wide 'mixed.csv?onehot=2000&hash=65536&columns=age+born+zone+shop+label' new.csv --label label --model logistic $few
     numbers 'synth:logistic?n=300&d=150'
     same logistic 'synth:logistic?n=300&d=150' numbers.npy --model logistic $few

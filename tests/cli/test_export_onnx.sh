@@ -39,6 +39,9 @@ few='--lr 0.05 --until epochs=3' slowly='--lr 0.001 --until epochs=3'
     same far stamps.csv stamps.csv --label y --model mlp:8 $few
     same robust 'stamps.csv?scale=robust' stamps.csv --label y --model mlp:8 $few
     same bins 'mixed.csv?bins=16' new.csv --label zone --model mlp:8 $few
+    awk 'BEGIN { srand(6); print "ms,month,tenth,y"; for (i = 0; i < 400; i++) { m = 1 + int(12 * rand()); k = int(9 * rand())
+        printf "%.0f,%s,%.1f,%.3f\n", 1700000000000 + 7 * k, rand() < 0.1 ? "" : m, k / 10, rand() + (m == 4) + k % 2 } }' >both.csv
+    same also 'both.csv?bins=3&also=ms+month+tenth' both.csv --label y --model mlp:8 $few
     same hashed 'mixed.csv?onehot=3&hash=64' whole.csv --label y --model mlp:8 $slowly
     same sparse 'mixed.csv?onehot=3&hash=65536' whole.csv --label y --model linear $slowly
     same names 'mixed.csv?columns=age+seen+label+smokes' new.csv --label smokes --model logistic $few # "label" is an input, too

@@ -34,9 +34,11 @@ grep -q '"columns": \[\]' out.txt || fail "no table has columns: $(cat out.txt)"
 printf 'a,b,colour,kind\n1,1,red,x\n2,,blue,y\n3,3,red,x\n4,5,blue,y\n' >table.csv
 run_for 0 data info table.csv --label kind --json
 column() { grep -qF "$1" out.txt || fail "expected $1: $(cat out.txt)"; }
-column '{"name":"b","type":"number","as":null,"distinct":3,"missing":1,"features":2}'
-column '{"name":"colour","type":"category","as":null,"distinct":2,"missing":0,"features":2}'
-column '{"name":"kind","type":"label","as":null,"distinct":null,"missing":0,"features":0}]}'
+column '{"name":"b","type":"number","as":null,"distinct":3,"missing":1,"features":2,"levels":0}'
+column '{"name":"colour","type":"category","as":null,"distinct":2,"missing":0,"features":2,"levels":0}'
+column '{"name":"kind","type":"label","as":null,"distinct":null,"missing":0,"features":0,"levels":0}]}'
+run_for 0 data info 'table.csv?also=a' --label kind --json
+column '{"name":"a","type":"number","as":null,"distinct":4,"missing":0,"features":5,"levels":4}'
 
 run_for 0 dmgc D8M8 --json
 holds dict signature terms possibly_sparse synchronous family systems prediction reason

@@ -438,7 +438,8 @@ static drove_status read_train(source *from, const char *test, const drove_shard
             bool is_asked;
         } keys[] = {{"onehot", asked.onehot != DROVE_ONEHOT_DEFAULT},
                     {"hash", asked.hash > 0},
-                    {"bins", asked.bins > 0}};
+                    {"bins", asked.bins > 0},
+                    {"also", asked.also != NULL}};
         for (size_t i = 0; i < DROVE_COUNT(keys); i++)
             if (keys[i].is_asked)
                 drove__storage_note(storage,

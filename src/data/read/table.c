@@ -39,6 +39,8 @@ static const drove_spec_key keys[] = {
     {"columns", NULL, DROVE_AS_TEXT(settings, opt.columns), .help = "columns to use, and no other"},
     {"types", NULL, DROVE_AS_TEXT(settings, opt.types),
      .help = "of columns: age:number+zip:category+born:dmy"},
+    {"also", NULL, DROVE_AS_TEXT(settings, opt.also),
+     .help = "columns of numbers that are categories as well: a,b"},
     {"text", NULL, DROVE_AS_TEXT(settings, opt.text), .help = "columns whose words are hashed"},
     {"sep", NULL, DROVE_AS_TEXT(settings, separator), .help = DROVE_SEPARATOR_HELP},
     {"header", "auto", DROVE_AS_WORD(settings, opt.header, headers),

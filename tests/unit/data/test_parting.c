@@ -174,8 +174,13 @@ TEST(missing_cells)
     assert_non_null(f);
     fprintf(f, "x,who,y\n");
     for (int i = 0; i < 40; i++)
-        fprintf(f, "%d,%s,%s\n", i * i, i % 4 == 0 ? "" : i % 4 == 1 ? "ann" : "bob",
-                i == 21 ? "" : i % 2 ? "a" : "b");
+        fprintf(f, "%d,%s,%s\n", i * i,
+                i % 4 == 0   ? ""
+                : i % 4 == 1 ? "ann"
+                             : "bob",
+                i == 21 ? ""
+                : i % 2 ? "a"
+                        : "b");
     fclose(f);
     drove_data *data = open_data("gaps.csv?label=y&split=group:who");
     assert_int_equal(data->n_rows, 39);
@@ -208,7 +213,8 @@ TEST(the_last_rows)
     drove_data_destroy(held);
     drove_data_destroy(test);
     drove_data_destroy(train);
-    write_text("ten.svm", "0 1:1\n1 1:2\n0 1:3\n1 1:4\n0 1:5\n1 1:6\n0 1:7\n1 1:8\n0 1:9\n1 1:10\n");
+    write_text("ten.svm",
+               "0 1:1\n1 1:2\n0 1:3\n1 1:4\n0 1:5\n1 1:6\n0 1:7\n1 1:8\n0 1:9\n1 1:10\n");
     open_both("libsvm:ten.svm?split=last", "split", 3, &train, &test);
     assert_int_equal(test->n_rows, 1);
     assert_true(value_at(test, 0, 0) == 10.0f);

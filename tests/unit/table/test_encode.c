@@ -294,3 +294,110 @@ TEST(test_bins)
     drove__free(x.x);
     drove__known_table_fini(&known);
 }
+
+/* A number that is a category as well: of a value that the training data do not have no level. */
+TEST(test_levels)
+{
+    static const double levels[] = {-2.5, 0.1, 3, 7};
+    drove_known_table known, further;
+    drove_encoded x;
+    drove_table_options opt = options_of("both", "y");
+    write_text("both", "a,b,y\n3,1,0\n0.1,2,1\n7,3,0\n-2.5,4,1\nNA,6,1\n3,7,0\n0.1,9,1\n");
+    opt.also = "a";
+    learn(&opt, &known);
+    const drove_column *c = column_of(&known, "a");
+    assert_int_equal(c->n_levels, 4);
+    assert_int_equal(known.schema->n_features, 1 + 4 + 1 + 1);
+    for (size_t f = 0; f < 7; f++)
+        assert_int_equal(drove__schema_is_binary(known.schema, f), f >= 1 && f < 6);
+
+    write_text("more", "b,a\n1,0.1\n2,3.5\n3,\n4,7\n5,3\n");
+    static const double a[] = {0.1, 3.5, NAN, 7, 3};
+    opt.path = "more";
+    assert_ok(drove__table_match(&opt, known.schema, false, &further));
+    encode(&further, &x);
+    for (size_t row = 0; row < 5; row++) {
+        const float *found = x.x + row * 7;
+        expect_near(found[0], isnan(a[row]) ? 1.55 : a[row]); /* the median of six */
+        for (size_t k = 0; k < 4; k++) expect_near(found[1 + k], a[row] == levels[k] ? 1 : 0);
+        expect_near(found[5], isnan(a[row]) ? 1 : 0);
+    }
+    drove__free(x.x);
+    drove__known_table_fini(&further);
+    drove__known_table_fini(&known);
+
+    opt.path = "both";
+    opt.onehot = 3;
+    expect_refusal(&opt, DROVE_E_ARG, "at most 3 values", "\"a\"", NULL);
+    opt.onehot = 9;
+    opt.types = "a:category";
+    expect_refusal(&opt, DROVE_E_ARG, "also", "\"a\", category", NULL);
+}
+
+/* Levels of numbers whose digits a float has not, and of a sparse table. */
+TEST(test_levels_of_doubles)
+{
+    drove_known_table known;
+    drove_encoded x;
+    FILE *f = fopen("stamps", "w");
+    assert_non_null(f);
+    fprintf(f, "ms,wide,y\n");
+    for (int i = 0; i < 900; i++) fprintf(f, "%d,%d,%d\n", i % 3, i % 400, i % 2);
+    fclose(f);
+    drove_table_options opt = options_of("stamps", "y");
+    opt.also = "wide+ms";
+    learn(&opt, &known);
+    assert_true(known.schema->is_sparse);
+    encode(&known, &x);
+    for (size_t row = 0; row < 900; row++) {
+        const uint64_t at = x.row_start[row];
+        assert_int_equal(x.row_start[row + 1] - at, 4);
+        assert_int_equal(x.index[at + 1], 1 + row % 3);
+        assert_int_equal(x.index[at + 3], 1 + 3 + 1 + row % 400);
+        assert_true(x.value[at + 1] == 1 && x.value[at + 3] == 1);
+    }
+    free(x.row_start);
+    free(x.index);
+    free(x.value);
+    drove__known_table_fini(&known);
+
+    f = fopen("stamps", "w");
+    assert_non_null(f);
+    fprintf(f, "ms,y\n");
+    for (int i = 0; i < 40; i++) fprintf(f, "%lld,%d\n", 1700000000000LL + 5 * (i % 4), i % 2);
+    fclose(f);
+    opt.also = "ms";
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "ms")->n_levels, 4);
+    encode(&known, &x);
+    for (size_t row = 0; row < 40; row++)
+        for (size_t k = 0; k < 4; k++) expect_near(x.x[row * 5 + 1 + k], row % 4 == k ? 1 : 0);
+    drove__free(x.x);
+    drove__known_table_fini(&known);
+}
+
+/* Whole numbers of 3 to 64 values, each in five rows or more. */
+TEST(test_which_may_be_both)
+{
+    drove_known_table known;
+    char list[64], small[4];
+    FILE *f = fopen("which", "w");
+    assert_non_null(f);
+    fprintf(f, "year,half,two,many,rare,the+month,y\n");
+    for (int i = 0; i < 700; i++)
+        fprintf(f, "%d,%g,%d,%d,%d,%d,%d\n", 1970 + i % 17, 0.5 * (i % 5), i % 2 + 4, i % 65,
+                i < 4 ? 9 : i % 4, i % 12 + 1, i % 2);
+    fclose(f);
+    drove_table_options opt = options_of("which", "y");
+    learn(&opt, &known);
+    assert_true(column_of(&known, "year")->n_rarest == 700 / 17);
+    assert_true(drove__schema_list_both(known.schema, list, sizeof list));
+    assert_string_equal(list, "year+the+month");
+    assert_false(drove__schema_list_both(known.schema, small, sizeof small));
+    drove__known_table_fini(&known);
+    opt.also = list; /* the longest name counts, so it may hold a plus */
+    learn(&opt, &known);
+    assert_int_equal(column_of(&known, "the+month")->n_levels, 12);
+    assert_false(drove__schema_list_both(known.schema, list, sizeof list)); /* they are already */
+    drove__known_table_fini(&known);
+}

@@ -65,6 +65,30 @@ TEST(test_bins)
     drove__known_table_fini(&plain);
 }
 
+TEST(test_levels)
+{
+    drove_known_table known, plain;
+    drove_schema *back;
+    char *text;
+    drove_table_options opt = options_of("levels", "y");
+    write_text("levels", "a,y\n1,0\n2,1\n3,0\n1,1\n3,1\n");
+    learn(&opt, &plain);
+    opt.also = "a";
+    learn(&opt, &known);
+    assert_int_equal(drove__schema_to_json(known.schema, &text), DROVE_OK);
+    assert_non_null(strstr(text, "\"levels\":[1.0,2.0,3.0]"));
+    assert_int_equal(drove__schema_from_json(text, &back), DROVE_OK);
+    assert_int_equal(back->n_features, 4);
+    assert_true(drove__schema_equal(back, known.schema));
+    assert_false(drove__schema_equal(back, plain.schema));
+    back->column[0].level[1] = 2.5;
+    assert_false(drove__schema_equal(back, known.schema));
+    free(text);
+    drove__schema_release(back);
+    drove__known_table_fini(&known);
+    drove__known_table_fini(&plain);
+}
+
 TEST(test_forged)
 {
     static const char *const texts[] = {
