@@ -39,9 +39,14 @@ static drove_status resolve_formats(const drove_dmgc *s, drove_precision *p)
     if (i.is_present && i.bits != 8 && i.bits != 16 && i.bits != 32)
         return refuse(p->text, 'i', i, "i8, i16 or i32");
 
-    /* Gradients stay as exact as needed.  C is for the transport (cluster/codec.h). */
+    /* C is for the transport (cluster/codec.h). */
     drove_dmgc_term g = drove_dmgc_meaning(s, DROVE_DMGC_GRADIENT);
-    return !g.is_float || g.bits != 32 ? refuse(p->text, 'G', g, "G32f or no G") : DROVE_OK;
+    const bool is_whole = g.is_float && g.bits == 32;
+    if (!is_whole &&
+        (g.is_float || g.bits < DROVE_LEAST_GRADIENT_BITS || g.bits > DROVE_MOST_GRADIENT_BITS))
+        return refuse(p->text, 'G', g, "G2 to G24, G32f or no G");
+    p->gradient_bits = is_whole ? 0 : g.bits;
+    return DROVE_OK;
 }
 
 static drove_status parse(const char *signature, drove_dmgc *s, drove_precision *p)

@@ -6,9 +6,14 @@
 #include "engine/linear/dmgc.h"
 #include "kernel/kernel.h"
 
+/* Fixed-point formats of intermediate values: one bit would be a sign alone, and floats hold 24. */
+enum { DROVE_LEAST_GRADIENT_BITS = 2, DROVE_MOST_GRADIENT_BITS = 24 };
+
 typedef struct drove_precision {
     drove_number data, model;
-    unsigned     index_bits; /* 8, 16, 32; 0: dense */
+    unsigned     index_bits;    /* 8, 16, 32; 0: dense */
+    unsigned     gradient_bits; /* of intermediate values, 2 to 24; 0: none are rounded */
+    double       output_range, derivative_range; /* of these, by the data (problem.c) */
     char         text[DROVE_DMGC_TEXT_SIZE];
 } drove_precision;
 

@@ -56,6 +56,24 @@ static drove_status quantise(drove_engine_shared *p, bool reorder)
     return DROVE_OK;
 }
 
+/* Ranges of the intermediate values of a G term.  Losses of classes: their derivative is at most the
+ * example's weight, and nearly constant where an output is beyond 8.  Values: twice the largest
+ * target, so that the first outputs and derivatives are within. */
+static void set_gradient_ranges(drove_engine_shared *p)
+{
+    const drove_storage *s = p->data->storage;
+    double weight = 1.0, target = 0.5;
+    for (size_t i = 0; i < p->data->n_rows; i++) {
+        const size_t row = drove__data_row(p->data, i);
+        weight = fmax(weight, (double)drove__data_loss_weight(p->data, row));
+        for (size_t k = 0; s->y_kind == DROVE_Y_VALUE && k < drove__storage_n_values(s); k++)
+            target = fmax(target, fabs((double)s->y_value[row * drove__storage_n_values(s) + k]));
+    }
+    const bool has_values = s->y_kind == DROVE_Y_VALUE;
+    p->precision.output_range = has_values ? 2.0 * target : 8.0;
+    p->precision.derivative_range = weight * (has_values ? 2.0 * target : 1.0);
+}
+
 /* Several updates where they are so short that claiming a batch would cost as much: enough for
  * TURN_NUMBERS numbers of the data set and for TURN_UPDATES updates, but at most the TURNS-th part
  * of an epoch, so that workers end together at every evaluation.  Whatever the number of workers: a
@@ -110,6 +128,7 @@ drove_status drove__linear_prepare(const drove_prepare_options *opt, drove_engin
     p->short_loss = short_loss_of(p->model);
     const bool reorders = opt->reorder && opt->data->storage->x_kind != DROVE_X_QUANT;
     if ((status = quantise(p, reorders)) != DROVE_OK) goto fail;
+    if (p->precision.gradient_bits != 0) set_gradient_ranges(p);
     double range = opt->model_range;
     if (p->precision.model != DROVE_F32 && range == 0.0)
         status = drove__linear_find_range(p, opt->theta, opt->eta, &range);

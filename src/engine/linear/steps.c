@@ -8,6 +8,10 @@
  * In units: output z = dot * data_scale * model_scale + intercept; the AXPY's factor, in model
  * units per data unit, is -eta / batch * dloss/dz * data_scale / model_scale.
  *
+ * A G term, section 3: the outputs (the paper's xi_dot_w, with the intercept) and the derivatives by
+ * them (its scale_a, without eta) are rounded to fixed point of that many bits, and saturate.  What
+ * is summed over the examples of a batch is not.
+ *
  * Weight decay: the decay of K steps, 1 - (1 - eta lambda)^K, is put into one pass over the model,
  * with K the fewest steps for which that is at least DECAY_LEAST; a shrinking by less would be lost
  * in the rounding's noise and cost a pass for each step.  settle makes up for the rest.
@@ -117,14 +121,10 @@ static void long_derivatives(drove_engine *e, const uint32_t *row, size_t n_rows
     for (size_t i = 0; i < n; i++) dz[i] = (double)e->pass.delta[0][i];
 }
 
-/* dz[n_rows][n_outputs] of the examples row[n_rows] with these outputs. */
-static void derivatives(call *c, const uint32_t *row, size_t n_rows, const double *z, double *dz)
+static void exact_derivatives(drove_engine *e, const uint32_t *row, size_t n_rows, const double *z,
+                              double *dz)
 {
-    drove_engine *e = c->e;
     const drove_engine_shared *p = e->p;
-    for (size_t i = 0; i < n_rows * p->n_outputs; i++) {
-        if (!isfinite(z[i])) c->out.is_finite = false;
-    }
     if (p->short_loss == DROVE_LONG_LOSS) {
         long_derivatives(e, row, n_rows, z, dz);
         return;
@@ -136,6 +136,31 @@ static void derivatives(call *c, const uint32_t *row, size_t n_rows, const doubl
     if (p->weight == NULL && !(p->y == NULL && drove__data_is_weighted(p->data))) return;
     for (size_t i = 0; i < n_rows; i++)
         dz[i] *= (double)(p->weight != NULL ? p->weight[row[i]] : drove__linear_weight(p, row[i]));
+}
+
+/* To whole multiples of range / (2^(bits - 1) - 1), by equation 4: the largest is the range. */
+static void round_numbers(drove_engine *e, double *value, size_t n, double range)
+{
+    const double most = (double)((1u << (e->p->precision.gradient_bits - 1)) - 1);
+    const double unit = range / most;
+    for (size_t i = 0; i < n; i++) {
+        const double whole = floor(value[i] / unit + drove__rounder_u(&e->rounder));
+        value[i] = fmin(fmax(whole, -most), most) * unit;
+    }
+}
+
+/* dz[n_rows][n_outputs] of the examples row[n_rows] with these outputs, which a G term rounds. */
+static void derivatives(call *c, const uint32_t *row, size_t n_rows, double *z, double *dz)
+{
+    drove_engine *e = c->e;
+    const drove_engine_shared *p = e->p;
+    const size_t n = n_rows * p->n_outputs;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(z[i])) c->out.is_finite = false;
+    }
+    if (p->precision.gradient_bits != 0) round_numbers(e, z, n, p->precision.output_range);
+    exact_derivatives(e, row, n_rows, z, dz);
+    if (p->precision.gradient_bits != 0) round_numbers(e, dz, n, p->precision.derivative_range);
 }
 
 /* ---- writing ---- */
@@ -401,7 +426,7 @@ drove_status drove__linear_steps(drove_engine *e, const drove_params *live,
     call c = {
         .e = e, .words = live->words, .batch = batch, .eta = (double)eta, .out.is_finite = true};
     if (batch->n_rows == 0) return drove__fail(DROVE_E_ARG, "batch: expected at least 1 example");
-    if (e->p->precision.model != DROVE_F32)
+    if (e->p->precision.model != DROVE_F32 || e->p->precision.gradient_bits != 0)
         drove__rounder_seed(&e->rounder, e->p->seed, batch->number);
     if (e->p->each > 1) batches(&c);
     else if (e->p->quant->index_bits == 0) dense_singles(&c);

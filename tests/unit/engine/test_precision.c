@@ -13,25 +13,28 @@ TEST(signatures_have_formats)
         const char *signature;
         bool is_sparse;
         drove_number data, model;
-        unsigned index_bits;
-    } cases[] = {{"D8M8", false, DROVE_I8, DROVE_I8, 0},
-                 {"D16M8", false, DROVE_I16, DROVE_I8, 0},
-                 {"D8M16", false, DROVE_I8, DROVE_I16, 0},
-                 {"D4M4", false, DROVE_I4, DROVE_I4, 0},
-                 {"D4M8", false, DROVE_I4, DROVE_I8, 0},
-                 {"D8M4", false, DROVE_I8, DROVE_I4, 0},
-                 {"M8", false, DROVE_F32, DROVE_I8, 0}, /* what is left out has full precision */
-                 {"D8", false, DROVE_I8, DROVE_F32, 0},
-                 {"D32fM16", false, DROVE_F32, DROVE_I16, 0},
-                 {"D8M32f", false, DROVE_I8, DROVE_F32, 0},
-                 {"D8M8G32f", false, DROVE_I8, DROVE_I8, 0},
-                 {"D8M8C8s", false, DROVE_I8, DROVE_I8, 0},
-                 {"D8i16M8", true, DROVE_I8, DROVE_I8, 16},
-                 {"D8i8M8", true, DROVE_I8, DROVE_I8, 8},
-                 {"D16i32M16", true, DROVE_I16, DROVE_I16, 32},
-                 {"i8M8", true, DROVE_F32, DROVE_I8, 8},
-                 {"D8[i8]M8", false, DROVE_I8, DROVE_I8, 0}, /* sparse or not */
-                 {"D8[i8]M8", true, DROVE_I8, DROVE_I8, 8}};
+        unsigned index_bits, gradient_bits;
+    } cases[] = {{"D8M8", false, DROVE_I8, DROVE_I8, 0, 0},
+                 {"D16M8", false, DROVE_I16, DROVE_I8, 0, 0},
+                 {"D8M16", false, DROVE_I8, DROVE_I16, 0, 0},
+                 {"D4M4", false, DROVE_I4, DROVE_I4, 0, 0},
+                 {"D4M8", false, DROVE_I4, DROVE_I8, 0, 0},
+                 {"D8M4", false, DROVE_I8, DROVE_I4, 0, 0},
+                 {"M8", false, DROVE_F32, DROVE_I8, 0, 0}, /* what is left out has full precision */
+                 {"D8", false, DROVE_I8, DROVE_F32, 0, 0},
+                 {"D32fM16", false, DROVE_F32, DROVE_I16, 0, 0},
+                 {"D8M32f", false, DROVE_I8, DROVE_F32, 0, 0},
+                 {"D8M8G32f", false, DROVE_I8, DROVE_I8, 0, 0},
+                 {"D8M8G8", false, DROVE_I8, DROVE_I8, 0, 8},
+                 {"D8i16M8G24", true, DROVE_I8, DROVE_I8, 16, 24},
+                 {"G10", false, DROVE_F32, DROVE_F32, 0, 10}, /* Courbariaux et al. */
+                 {"D8M8C8s", false, DROVE_I8, DROVE_I8, 0, 0},
+                 {"D8i16M8", true, DROVE_I8, DROVE_I8, 16, 0},
+                 {"D8i8M8", true, DROVE_I8, DROVE_I8, 8, 0},
+                 {"D16i32M16", true, DROVE_I16, DROVE_I16, 32, 0},
+                 {"i8M8", true, DROVE_F32, DROVE_I8, 8, 0},
+                 {"D8[i8]M8", false, DROVE_I8, DROVE_I8, 0, 0}, /* sparse or not */
+                 {"D8[i8]M8", true, DROVE_I8, DROVE_I8, 8, 0}};
     for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
         drove_precision p;
         if (drove__precision_resolve(cases[c].signature, cases[c].is_sparse, &p) != DROVE_OK)
@@ -39,6 +42,7 @@ TEST(signatures_have_formats)
         assert_int_equal(p.data, cases[c].data);
         assert_int_equal(p.model, cases[c].model);
         assert_int_equal(p.index_bits, cases[c].index_bits);
+        assert_int_equal(p.gradient_bits, cases[c].gradient_bits);
         assert_string_equal(p.text, cases[c].signature);
         assert_int_equal(drove__precision_check(cases[c].signature), DROVE_OK);
     }
@@ -57,7 +61,8 @@ TEST(what_has_no_kernels_is_told)
         {"D16fM8", false, DROVE_E_UNSUPPORTED, "found D16f"},
         {"D8M5", false, DROVE_E_UNSUPPORTED, "expected M8, M16 or M32f"},
         {"D8M16f", false, DROVE_E_UNSUPPORTED, "found M16f"},
-        {"D8M8G8", false, DROVE_E_UNSUPPORTED, "expected G32f or no G"},
+        {"D8M8G1", false, DROVE_E_UNSUPPORTED, "expected G2 to G24, G32f or no G"},
+        {"D8M8G25", false, DROVE_E_UNSUPPORTED, "found G25"},
         {"D8M8G32", false, DROVE_E_UNSUPPORTED, "found G32"},
         {"D8M8G16f", false, DROVE_E_UNSUPPORTED, "found G16f"},
         {"D8i9M8", true, DROVE_E_UNSUPPORTED, "expected i8, i16 or i32"},
