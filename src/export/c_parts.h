@@ -394,3 +394,22 @@ static float act_erf(float v)
 {
     return erff(v);
 }
+
+/// act_smooth_clip
+/* level u / sqrt(1 + u^2), u = v / level, where it is level to the last digit beyond 1e5 */
+static float act_smooth_clip(float v, float level)
+{
+    float u = v / level;
+    u = u < -1e5f ? -1e5f : u;
+    u = u > 1e5f ? 1e5f : u;
+    return level * u / sqrtf(1.0f + u * u);
+}
+
+/// act_sin
+/* Beyond 8192 it stays as it is there. */
+static float act_sin(float v, float slope)
+{
+    float turns = slope * v < -8192.0f ? -8192.0f : slope * v;
+    turns = turns > 8192.0f ? 8192.0f : turns;
+    return sinf(turns);
+}

@@ -482,6 +482,14 @@ static const char *add_curve(drove_onnx *g, const drove_layer *l, const char *x)
         if (l->opt.slope == 1.0f) return drove__onnx_node(g, "Softplus", x, NULL, NULL);
         inner = drove__onnx_node(g, "Softplus", times(g, x, l->opt.slope), NULL, NULL);
         return times(g, inner, 1.0f / l->opt.slope);
+    case DROVEK_CURVE_smooth_clip: /* level u / sqrt(1 + u^2), u = x / level to 1e5 */
+        x = drove__onnx_node(g, "Clip", times(g, x, 1.0f / l->opt.level),
+                             drove__onnx_float(g, -1e5f), drove__onnx_float(g, 1e5f));
+        inner = drove__onnx_node(g, "Sqrt", plus(g, times_x(g, x, x), 1.0f), NULL, NULL);
+        return times(g, drove__onnx_node(g, "Div", x, inner, NULL), l->opt.level);
+    case DROVEK_CURVE_sin:
+        return drove__onnx_node(g, "Sin", l->opt.slope == 1.0f ? x : times(g, x, l->opt.slope),
+                                NULL, NULL);
     default: return NULL;
     }
 }

@@ -8,9 +8,9 @@
  *
  * Words before it: DROVE_FUNCTION, and
  *   CURVE_REAL   float or double; without it only the list of names is read
- * For double also CURVE_N (a literal), CURVE_EXP, CURVE_LOG1P (of 0 to 1), CURVE_ERFC (from 0);
- * those of floats are made here of DROVE_FLOAT_BITS and DROVE_BITS_FLOAT, without calls, so that
- * loops of them become vectors.
+ * For double also CURVE_N (a literal), CURVE_EXP, CURVE_LOG1P (of 0 to 1), CURVE_ERFC (from 0),
+ * CURVE_SQRT, CURVE_SIN and CURVE_COS (to 8192); those of floats are made here of DROVE_SQRT,
+ * DROVE_FLOAT_BITS and DROVE_BITS_FLOAT, without calls, so that loops of them become vectors.
  */
 #ifndef DROVE_CURVES
 #define DROVE_CURVES(X)                                                                            \
@@ -25,7 +25,9 @@
     X(relu6)                                                                                       \
     X(hard_swish)                                                                                  \
     X(hard_sigmoid)                                                                                \
-    X(erf)
+    X(erf)                                                                                         \
+    X(smooth_clip)                                                                                 \
+    X(sin)
 #endif
 
 #ifdef CURVE_REAL
@@ -83,10 +85,36 @@ DROVE_FUNCTION float drove_erfc(float x)
     p = p * t + 0.1974838376045227f;
     return drove_exp(-x * x) * (t * p);
 }
+
+/* sin(x + quarters pi / 2) for x in [-8192, 8192], within 1.1e-7.  x = n pi / 2 + r, |r| <= pi / 4,
+ * pi / 2 in three parts, of which the first two have so few bits that their multiples are exact
+ * (Cody, Waite, Software manual for the elementary functions, 1980); then Taylor's series of the
+ * sine to the 9th power of r, or of the cosine to the 8th. */
+DROVE_FUNCTION float drove_sin(float x, unsigned quarters)
+{
+    float    shifted = x * 0.636619772f + 12582912.0f, n = shifted - 12582912.0f;
+    unsigned quarter = DROVE_FLOAT_BITS(shifted) + quarters;
+    float    r = ((x - n * 1.5703125f) - n * 4.8351287841796875e-4f) - n * 3.13916473e-7f;
+    float    q = r * r;
+    float    s = 1.0f / 362880.0f, c = 1.0f / 40320.0f;
+    s = s * q - 1.0f / 5040.0f;
+    s = s * q + 1.0f / 120.0f;
+    s = s * q - 1.0f / 6.0f;
+    s = s * (q * r) + r;
+    c = c * q - 1.0f / 720.0f;
+    c = c * q + 1.0f / 24.0f;
+    c = c * q - 0.5f;
+    c = c * q + 1.0f;
+    float y = (quarter & 1u) != 0u ? c : s;
+    return DROVE_BITS_FLOAT(DROVE_FLOAT_BITS(y) ^ ((quarter & 2u) << 30));
+}
 #define CURVE_N(number) number##f
 #define CURVE_EXP(x)    drove_exp(x)
 #define CURVE_LOG1P(t)  drove_log1p(t)
 #define CURVE_ERFC(x)   drove_erfc(x)
+#define CURVE_SQRT(x)   DROVE_SQRT(x)
+#define CURVE_SIN(x)    drove_sin(x, 0u)
+#define CURVE_COS(x)    drove_sin(x, 1u)
 #endif
 
 #define CURVE_UNUSED __attribute__((unused))
@@ -253,6 +281,40 @@ CURVE(curve_erf)
 CURVE(slope_erf)
 {
     return CURVE_N(1.1283791670955126) * CURVE_EXP(-x * x);
+}
+
+/* x / sqrt(1 + (x / b)^2); beyond 1e5 b it is b to the last digit, and the square stays finite */
+DROVE_FUNCTION CURVE_REAL curve_far(CURVE_REAL x)
+{
+    x = x < CURVE_N(-1e5) ? CURVE_N(-1e5) : x;
+    return x > CURVE_N(1e5) ? CURVE_N(1e5) : x;
+}
+CURVE(curve_smooth_clip)
+{
+    CURVE_REAL u = curve_far(x * (1.0f / b));
+    return b * u / CURVE_SQRT(1.0f + u * u);
+}
+CURVE(slope_smooth_clip)
+{
+    CURVE_REAL u = curve_far(x * (1.0f / b)), q = 1.0f + u * u;
+    return 1.0f / (q * CURVE_SQRT(q));
+}
+
+/* sin(a x); beyond 8192, where neighbouring floats are 0.001 apart, it stays as it is there */
+DROVE_FUNCTION CURVE_REAL curve_turns(CURVE_REAL v)
+{
+    v = v < -8192.0f ? -8192.0f : v;
+    return v > 8192.0f ? 8192.0f : v;
+}
+CURVE(curve_sin)
+{
+    return CURVE_SIN(curve_turns(a * x));
+}
+CURVE(slope_sin)
+{
+    CURVE_REAL v = a * x, d = a * CURVE_COS(curve_turns(v));
+    d = v < -8192.0f ? 0.0f : d;
+    return v > 8192.0f ? 0.0f : d;
 }
 
 #undef CURVE

@@ -386,7 +386,7 @@ static drove_status settle_options(const reader *r, const layer_text *t, drove_l
 static drove_status check_numbers(const reader *r, const layer_text *t)
 {
     const drove_activation *act = drove__activation(t->node.act);
-    const float least = 1e-6f; /* of softplus, which is divided by it */
+    const float least = 1e-6f; /* of softplus and smooth_clip, which divide by it */
     for (size_t i = 0; drove__graph_keys[i].name != NULL; i++) {
         const drove_graph_key *k = &drove__graph_keys[i];
         const bool is_slope = k->offset == offsetof(drove_layer_options, slope);
@@ -398,6 +398,10 @@ static drove_status check_numbers(const reader *r, const layer_text *t)
             return drove__yaml_fail(r->yaml, t->line[i], t->column[i],
                                     "slope: expected at least %g for softplus, found %g",
                                     (double)least, (double)t->options.slope);
+        if (act->act == DROVEK_CURVE_smooth_clip && t->options.level < least)
+            return drove__yaml_fail(r->yaml, t->line[i], t->column[i],
+                                    "level: expected at least %g for smooth_clip, found %g",
+                                    (double)least, (double)t->options.level);
     }
     return DROVE_OK;
 }

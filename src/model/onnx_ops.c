@@ -343,6 +343,7 @@ const drove_onnx_op drove__onnx_ops[] = {
     {"HardSwish", "", "", LAST, read_act},
     {"HardSigmoid", "", "alpha beta", LAST, read_act},
     {"Erf", "", "", LAST, read_act},
+    {"Sin", "", "", LAST, read_act},
     {"Clip", "", "min max", LAST, drove__onnx_read_clip},
     {"Sigmoid", "", "", LAST, read_act},
     {"Tanh", "", "", LAST, read_act},

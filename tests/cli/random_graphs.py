@@ -9,7 +9,7 @@ import struct
 import sys
 
 CURVES = ["relu", "sigmoid", "tanh", "leaky_relu", "elu", "selu", "gelu", "gelu_tanh", "silu", "mish", "softplus", "relu6",
-          "hard_swish", "hard_sigmoid", "erf"]
+          "hard_swish", "hard_sigmoid", "erf", "smooth_clip", "sin"]
 N_IMAGES, N_CLASSES = 24, 5
 
 

@@ -78,6 +78,16 @@ static double error_function(double v, double a, double b)
     (void)a, (void)b;
     return erf(v);
 }
+static double smooth_clip(double v, double a, double b)
+{
+    (void)a;
+    return v / sqrt(1 + pow(v / b, 2));
+}
+static double sine(double v, double a, double b) /* from 8192 on it stays */
+{
+    (void)b;
+    return sin(fmax(-8192, fmin(8192, a * v)));
+}
 
 static const struct {
     const char *name;
@@ -98,6 +108,10 @@ static const struct {
     {"hard_swish", DROVEK_CURVE_hard_swish, hard_swish, 0, 0, {-3, 3}},
     {"hard_sigmoid", DROVEK_CURVE_hard_sigmoid, hard_sigmoid, 0.25f, 0.5f, {-2, 2}},
     {"erf", DROVEK_CURVE_erf, error_function, 0, 0, {99, 99}},
+    {"smooth_clip", DROVEK_CURVE_smooth_clip, smooth_clip, 0, 3, {99, 99}},
+    {"smooth_clip to 0.4", DROVEK_CURVE_smooth_clip, smooth_clip, 0, 0.4f, {99, 99}},
+    {"sin", DROVEK_CURVE_sin, sine, 1, 0, {99, 99}},
+    {"sin of halves", DROVEK_CURVE_sin, sine, 0.5f, 0, {99, 99}}, /* which are exact */
 };
 
 FIXTURE(fill)
@@ -154,6 +168,36 @@ static void check_curves(const drovek_table *t)
 TEST(test_curves)
 {
     for_each_tier(check_curves);
+}
+
+/* The sine, and the cosine as its slope, from turn to turn and at multiples of pi / 2. */
+static void check_turns(const drovek_table *t)
+{
+    static float y[MAX_N], slope[MAX_N], ones[MAX_N], at[MAX_N];
+    const double quarter = acos(-1) / 2;
+    for (int sign = -1; sign <= 1; sign += 2)
+        for (size_t first = 0; first < 5200; first += MAX_N / 2) {
+            for (size_t i = 0; i < MAX_N; i++) {
+                at[i] = (float)(sign * quarter * ((double)first + (double)i / 2));
+                if (i % 4 == 1) at[i] = x[i] * (float)(first + 1) / 2; /* anywhere */
+                at[i] = at[i] < 8191.0f ? at[i] : 8191.0f;
+                at[i] = at[i] > -8191.0f ? at[i] : -8191.0f;
+                ones[i] = 1.0f;
+            }
+            t->curve_f32(y, at, MAX_N, DROVEK_CURVE_sin, 1.0f, 0.0f);
+            t->curve_back_f32(slope, ones, at, MAX_N, DROVEK_CURVE_sin, 1.0f, 0.0f, false);
+            for (size_t i = 0; i < MAX_N; i++) {
+                if (fabs((double)y[i] - sin((double)at[i])) > bound / 2 ||
+                    fabs((double)slope[i] - cos((double)at[i])) > bound / 2)
+                    fail_msg("%s: sin %.9g, cos %.9g of %.9g", t->isa, (double)y[i],
+                             (double)slope[i], (double)at[i]);
+            }
+        }
+}
+
+TEST(test_turns)
+{
+    for_each_tier(check_turns);
 }
 
 /* Far out each is what its formula tends to, and a NaN stays one. */

@@ -6,6 +6,7 @@
 #include "kernel/kernel.h"
 #include "kernel/lanes/vector.h"
 
+#include <math.h>
 #include <string.h>
 
 INLINE uint32_t float_bits(float v)
@@ -25,6 +26,7 @@ INLINE float bits_float(uint32_t bits)
 #define DROVE_FUNCTION      INLINE
 #define DROVE_FLOAT_BITS(v) float_bits(v)
 #define DROVE_BITS_FLOAT(v) bits_float(v)
+#define DROVE_SQRT(x)       sqrtf(x)
 #define CURVE_REAL          float
 #include "kernel/curves.h"
 

@@ -9,6 +9,9 @@
 #define CURVE_EXP(x)    exp(x)
 #define CURVE_LOG1P(t)  log1p(t)
 #define CURVE_ERFC(x)   erfc(x)
+#define CURVE_SQRT(x)   sqrt(x)
+#define CURVE_SIN(x)    sin(x)
+#define CURVE_COS(x)    cos(x)
 #include "kernel/curves.h"
 
 void drovek_curve_f32_ref(float *y, const float *x, size_t n, drovek_act act, float a, float b)

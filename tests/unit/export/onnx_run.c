@@ -225,6 +225,14 @@ static double cosine(const node *n, const double x[3])
 {
     return (void)n, cos(x[0]);
 }
+static double sine(const node *n, const double x[3])
+{
+    return (void)n, sin(x[0]);
+}
+static double root(const node *n, const double x[3])
+{
+    return (void)n, sqrt(x[0]);
+}
 static double tangent(const node *n, const double x[3])
 {
     return (void)n, tanh(x[0]);
@@ -270,6 +278,7 @@ static const struct {
     {"Floor", round_down, 0}, {"Cos", cosine, 0},          {"Tanh", tangent, 0},
     {"Sigmoid", sigmoid, 0},  {"Relu", relu, 0},           {"Where", choose, 1},
     {"Clip", clip, 0},        {"Mod", remainder_of, 0},    {"LeakyRelu", leaky, 0},
+    {"Sin", sine, 0},         {"Sqrt", root, 0},
 };
 
 /* ---- places ---- */

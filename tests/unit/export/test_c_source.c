@@ -368,6 +368,8 @@ static const char all_kinds[] =
     "  - {name: one, type: dense, inputs: data, units: 1}\n"
     "  - {name: some, type: gather, inputs: data, index: [125, 0-7x3, 4]}\n"
     "  - {name: steps, type: scale, offsets: [-1], factors: [0.5]}\n"
+    "  - {name: smooth, type: activation, activation: smooth_clip, level: 0.75}\n"
+    "  - {name: waves, type: activation, activation: sin, slope: 3}\n"
     "  - {name: levels, type: clip, low: 0, high: 1}\n"
     "  - {name: corners, type: gather, inputs: length, index: [755, 1-3, 1, 128]}\n"
     "  - {name: turns, type: gather, inputs: vector, index: [755, 1-3, 1, 128]}\n"

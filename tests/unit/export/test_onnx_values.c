@@ -346,6 +346,8 @@ static const char fixed[] =
     "  - {name: vector, type: reshape}\n"
     "  - {name: pixels, type: gather, inputs: data, index: [767, 0-255x2, 300]}\n"
     "  - {name: steps, type: scale, offsets: [100], factors: [0.01]}\n"
+    "  - {name: smooth, type: activation, activation: smooth_clip, level: 0.75}\n"
+    "  - {name: waves, type: activation, activation: sin, slope: 3}\n"
     "  - {name: levels, type: clip, low: 0, high: 1}\n"
     "  - {name: corners, type: gather, inputs: offset, index: [5, 0, 119-130, 0]}\n"
     "  - {name: turns, type: gather, inputs: vector, index: [3x4, 2, 1]}\n"

@@ -211,6 +211,8 @@ TEST(mistakes_in_yaml_are_found)
         {CURVE("elu") "slope: [1]}\n", "f:2:56: expected one value for \"slope\", found a list"},
         {CURVE("softplus") "slope: 0}\n",
          "f:2:54: slope: expected at least 1e-06 for softplus, found 0"},
+        {CURVE("smooth_clip") "level: 0}\n",
+         "f:2:57: level: expected at least 1e-06 for smooth_clip, found 0"},
         {CURVE("softplus") "slope: -1}\n",
          "f:2:54: slope: expected at least 1e-06 for softplus, found -1"},
         {ONE "activation: softplus, slope: 1}\n", "f:2:49: dense has no \"slope\""},

@@ -107,6 +107,8 @@ static double act64(double v, drovek_act act)
     if (act == DROVEK_RELU) return v > 0 ? v : 0;
     if (act == DROVEK_SIGMOID) return 1 / (1 + exp(-v));
     if (act == DROVEK_CURVE_gelu) return v * 0.5 * erfc(-v / sqrt(2));
+    if (act == DROVEK_CURVE_smooth_clip) return v / sqrt(1 + v * v / 4);
+    if (act == DROVEK_CURVE_sin) return sin(1.5 * v);
     if (act == DROVEK_CURVE_hard_swish) return v * fmin(fmax(v + 3, 0), 6) / 6;
     return act == DROVEK_TANH ? tanh(v) : v;
 }
@@ -468,6 +470,11 @@ static const kind kinds[] = {
     {"gelu", ONE(activation, IMAGE(16, 3, 4), .act = DROVEK_CURVE_gelu), false, activation64},
     {"hard swish", ONE(activation, IMAGE(33, 1, 1), .act = DROVEK_CURVE_hard_swish), false,
      activation64},
+    {"smooth clip",
+     ONE(activation, IMAGE(16, 3, 4), .act = DROVEK_CURVE_smooth_clip, .opt = {.level = 2}), false,
+     activation64},
+    {"sine", ONE(activation, IMAGE(21, 1, 1), .act = DROVEK_CURVE_sin, .opt = {.slope = 1.5f}),
+     false, activation64},
     {"product",
      {.ops = &drove__layer_product,
       .n_bottoms = 2,

@@ -522,6 +522,7 @@ TEST(activations_are_read_with_their_numbers)
                  {"Erf", erf},
                  {"Mish", mish},
                  {"Selu", selu},
+                 {"Sin", sin},
                  {"Sigmoid", logistic}};
     for (size_t c = 0; c < DROVE_COUNT(cases); c++) {
         onnx_begin();
