@@ -120,7 +120,7 @@ static drove_metrics *metrics_of(const drove_infer *on, const double *constant)
 {
     drove_metrics *m;
     drove_score score;
-    assert_int_equal(drove__metrics_measure(on, constant, &score, &m), DROVE_OK);
+    assert_int_equal(drove__metrics_measure(on, constant, NULL, &score, &m), DROVE_OK);
     assert_int_equal(score.n_rows, N_ROWS);
     return m;
 }
