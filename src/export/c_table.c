@@ -142,7 +142,7 @@ static bool has_type(const drove_schema *schema, drove_column_type type)
 static bool has_levels(const drove_schema *schema)
 {
     for (size_t i = 0; i < schema->n_columns; i++) {
-        if (schema->column[i].n_levels > 0) return true;
+        if (schema->column[i].levels.n > 0) return true;
     }
     return false;
 }
@@ -167,11 +167,11 @@ void drove__c_columns(FILE *to, const drove_schema *schema)
         const drove_column *c = &schema->column[i];
         char name[32];
         snprintf(name, sizeof name, "edges%zu", i);
-        if (drove__column_is_used(c) && c->n_bins > 0)
-            drove__c_doubles(to, name, c->edge, c->n_bins + 1);
+        if (drove__column_is_used(c) && c->bins.n > 0)
+            drove__c_doubles(to, name, c->bins.edge, c->bins.n + 1);
         snprintf(name, sizeof name, "levels%zu", i);
-        if (drove__column_is_used(c) && c->n_levels > 0)
-            drove__c_doubles(to, name, c->level, c->n_levels);
+        if (drove__column_is_used(c) && c->levels.n > 0)
+            drove__c_doubles(to, name, c->levels.value, c->levels.n);
     }
     const bool is_double = drove__c_has_doubles(schema);
     fprintf(to, "static void features(const %s *x, float *f)\n{\n", is_double ? "double" : "float");
@@ -179,9 +179,9 @@ void drove__c_columns(FILE *to, const drove_schema *schema)
         const drove_column *c = &schema->column[i];
         if (!drove__column_is_used(c)) continue;
         const char *as = is_double && !c->is_wide ? "(float)" : "";
-        if (c->n_levels > 0)
+        if (c->levels.n > 0)
             fprintf(to, "    put_levels(%sx[%zu], levels%zu, %zu, f + %zu);\n", as, cell, i,
-                    c->n_levels, c->first_feature + 1 + c->n_bins);
+                    c->levels.n, c->first_feature + 1 + c->bins.n);
         fputs("    ", to);
         if (c->has_missing) fprintf(to, "f[%zu] = (float)", c->first_feature + c->n_features - 1);
         else fputs("(void)", to);
@@ -190,9 +190,9 @@ void drove__c_columns(FILE *to, const drove_schema *schema)
         switch (c->type) {
         case DROVE_COLUMN_NUMBER:
             fprintf(to, "put_number(%sx[%zu], %a, %a, ", as, cell, c->fill, c->centre);
-            if (c->n_bins > 0) fprintf(to, "edges%zu", i);
+            if (c->bins.n > 0) fprintf(to, "edges%zu", i);
             else fputs("NULL", to);
-            fprintf(to, ", %zu, f + %zu)", c->n_bins, f);
+            fprintf(to, ", %zu, f + %zu)", c->bins.n, f);
             break;
         case DROVE_COLUMN_BOOLEAN:
             fprintf(to, "put_number(%sx[%zu], %s, 0.0, NULL, 0, f + %zu)", as, cell,

@@ -70,27 +70,27 @@ static void put_number(columns *to, const drove_column *c, const char *raw)
         c->is_wide ? drove__onnx_double(g, c->fill) : drove__onnx_float(g, (float)c->fill);
     const char *x = drove__onnx_node(g, "Where", missing, fill, raw);
     const char *wide = c->is_wide                        ? x
-                       : c->centre != 0 || c->n_bins > 0 ? drove__onnx_cast(g, x, DROVE_ONNX_DOUBLE)
+                       : c->centre != 0 || c->bins.n > 0 ? drove__onnx_cast(g, x, DROVE_ONNX_DOUBLE)
                                                          : NULL;
     put(to, c->centre != 0 ? as_float(g, with(g, "Sub", wide, c->centre)) : x);
-    if (c->n_bins > 0) {
+    if (c->bins.n > 0) {
         double low[DROVE_BINS_MOST], width[DROVE_BINS_MOST];
-        for (size_t i = 0; i < c->n_bins; i++) {
-            low[i] = c->edge[i];
-            width[i] = c->edge[i + 1] - low[i];
+        for (size_t i = 0; i < c->bins.n; i++) {
+            low[i] = c->bins.edge[i];
+            width[i] = c->bins.edge[i + 1] - low[i];
         }
-        const char *from = op(g, "Sub", wide, drove__onnx_doubles(g, low, c->n_bins));
-        const char *part = op(g, "Div", from, drove__onnx_doubles(g, width, c->n_bins));
+        const char *from = op(g, "Sub", wide, drove__onnx_doubles(g, low, c->bins.n));
+        const char *part = op(g, "Div", from, drove__onnx_doubles(g, width, c->bins.n));
         const char *clipped =
             drove__onnx_node(g, "Clip", part, drove__onnx_double(g, 0), drove__onnx_double(g, 1));
         put(to, as_float(g, clipped));
     }
-    if (c->n_levels > 0) { /* the column beside all levels: [N][n_levels] */
-        const size_t n = c->n_levels;
+    if (c->levels.n > 0) { /* the column beside all levels: [N][n_levels] */
+        const size_t n = c->levels.n;
         float *level = drove__onnx_take(g, n, sizeof *level);
-        for (size_t i = 0; level != NULL && i < n; i++) level[i] = (float)c->level[i];
+        for (size_t i = 0; level != NULL && i < n; i++) level[i] = (float)c->levels.value[i];
         put(to, as_float(g, op(g, "Equal", raw,
-                               c->is_wide      ? drove__onnx_doubles(g, c->level, n)
+                               c->is_wide      ? drove__onnx_doubles(g, c->levels.value, n)
                                : level != NULL ? drove__onnx_floats(g, level, &n, 1)
                                                : "")));
     }

@@ -88,24 +88,24 @@ static void put_point(sink *s, size_t feature, const float at[2])
 /* 1 at the level that the number is, if it is one. */
 static void put_level(sink *s, const drove_column *c, double value)
 {
-    size_t low = 0, high = c->n_levels;
+    size_t low = 0, high = c->levels.n;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (c->level[middle] < value) low = middle + 1;
+        if (c->levels.value[middle] < value) low = middle + 1;
         else high = middle;
     }
-    if (low < c->n_levels && c->level[low] == value)
-        put(s, c->first_feature + 1 + c->n_bins + low, 1);
+    if (low < c->levels.n && c->levels.value[low] == value)
+        put(s, c->first_feature + 1 + c->bins.n + low, 1);
 }
 
 /* The number, and the part of each bin that lies below it. */
 static void put_number(sink *s, const drove_column *c, double value)
 {
     put(s, c->first_feature, (float)(value - c->centre));
-    for (size_t i = 0; i < c->n_bins && value > c->edge[i]; i++) {
+    for (size_t i = 0; i < c->bins.n && value > c->bins.edge[i]; i++) {
         float part = 1;
-        if (value < c->edge[i + 1])
-            part = (float)((value - c->edge[i]) / (c->edge[i + 1] - c->edge[i]));
+        if (value < c->bins.edge[i + 1])
+            part = (float)((value - c->bins.edge[i]) / (c->bins.edge[i + 1] - c->bins.edge[i]));
         put(s, c->first_feature + 1 + i, part);
     }
 }
@@ -153,7 +153,7 @@ static bool put_cell(sink *s, const cycles *cycle, const encoding_column *ec, ui
     case DROVE_COLUMN_NUMBER:
         is_missing = isnan(value);
         put_number(s, c, is_missing ? c->fill : value);
-        if (c->n_levels > 0 && !is_missing)
+        if (c->levels.n > 0 && !is_missing)
             put_level(s, c, c->is_wide ? value : (double)(float)value);
         return is_missing;
     case DROVE_COLUMN_BOOLEAN:
@@ -273,7 +273,7 @@ static drove_status index_values(encoding_column *ec)
 static size_t features_most(const drove_column *c)
 {
     switch (c->type) {
-    case DROVE_COLUMN_NUMBER: return 1 + c->n_bins + (c->n_levels > 0) + c->has_missing;
+    case DROVE_COLUMN_NUMBER: return 1 + c->bins.n + (c->levels.n > 0) + c->has_missing;
     case DROVE_COLUMN_BOOLEAN: return 1 + (size_t)c->has_missing;
     case DROVE_COLUMN_DATE: return c->n_features;
     case DROVE_COLUMN_CATEGORY:
@@ -293,7 +293,7 @@ static bool is_raw(const encoding *e)
         const drove_column *c = ec->column;
         bool is_plain = c->type == DROVE_COLUMN_NUMBER || c->type == DROVE_COLUMN_BOOLEAN;
         size_t from = (size_t)(ec->from - t->column);
-        if (!is_plain || ec->from->is_wide || c->n_bins > 0 || c->n_levels > 0 || c->has_missing ||
+        if (!is_plain || ec->from->is_wide || c->bins.n > 0 || c->levels.n > 0 || c->has_missing ||
             c->centre != 0 || t->count[from].n_missing > 0 || ec->from->slot != i)
             return false;
     }
@@ -328,8 +328,8 @@ static drove_status encode(encoding *e, const bool *keep, size_t n_kept)
         encoding_column *ec = &e->column[i];
         const drove_column *c = ec->column;
         e->centre[i] = c->centre;
-        if (c->type != DROVE_COLUMN_NUMBER || t->wide[ec->from->slot] != NULL || c->n_bins > 0 ||
-            c->n_levels > 0)
+        if (c->type != DROVE_COLUMN_NUMBER || t->wide[ec->from->slot] != NULL || c->bins.n > 0 ||
+            c->levels.n > 0)
             continue;
         ec->n_bare = 1;
         if (i + 1 < e->n_columns && ec[1].from->slot == ec->from->slot + 1 &&

@@ -438,10 +438,10 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
         const size_t most = l->is_both[column] ? l->opt->onehot : DROVE_BOTH_MOST;
         size_t n_levels;
         uint64_t *n_rows;
-        DROVE_TRY(drove__table_levels(t, &t->column[column], c->is_wide, most, &c->level, &n_rows,
-                                      &n_levels));
+        DROVE_TRY(drove__table_levels(t, &t->column[column], c->is_wide, most, &c->levels.value,
+                                      &n_rows, &n_levels));
         for (size_t i = 0; may_be_both && n_levels <= most && i < n_levels; i++)
-            if (i == 0 || n_rows[i] < c->n_rarest) c->n_rarest = n_rows[i];
+            if (i == 0 || n_rows[i] < c->levels.n_rarest) c->levels.n_rarest = n_rows[i];
         free(n_rows);
         if (l->is_both[column] && n_levels > most)
             return drove__fail(DROVE_E_ARG,
@@ -449,20 +449,20 @@ static drove_status settle_number(learner *l, size_t column, drove_column *c)
                                "\"%.80s\" (onehot=N allows more)",
                                t->path, most, c->name);
         if (l->is_both[column]) {
-            c->n_levels = n_levels;
+            c->levels.n = n_levels;
         } else {
-            free(c->level);
-            c->level = NULL;
+            free(c->levels.value);
+            c->levels.value = NULL;
         }
     }
     /* Bins: two values are told apart by the number itself. */
     size_t n_edges;
     if (c->type != DROVE_COLUMN_NUMBER || l->opt->bins == 0 || c->n_distinct <= 2) return DROVE_OK;
-    DROVE_TRY(drove__table_quantiles(t, &t->column[column], l->opt->bins, &c->edge, &n_edges));
-    c->n_bins = n_edges > 2 ? n_edges - 1 : 0; /* one bin says no more than the number */
-    if (c->n_bins > 0) return DROVE_OK;
-    free(c->edge);
-    c->edge = NULL;
+    DROVE_TRY(drove__table_quantiles(t, &t->column[column], l->opt->bins, &c->bins.edge, &n_edges));
+    c->bins.n = n_edges > 2 ? n_edges - 1 : 0; /* one bin says no more than the number */
+    if (c->bins.n > 0) return DROVE_OK;
+    free(c->bins.edge);
+    c->bins.edge = NULL;
     return DROVE_OK;
 }
 
@@ -515,7 +515,7 @@ static void choose_storage(learner *l)
         if (!drove__column_is_used(c)) continue;
         if (c->type == DROVE_COLUMN_DATE) n_stored += (double)c->n_features;
         else if (c->type != DROVE_COLUMN_TEXT)
-            n_stored += 1 + (double)c->n_bins + (c->n_levels > 0) + (double)c->n_missing / n_rows;
+            n_stored += 1 + (double)c->bins.n + (c->levels.n > 0) + (double)c->n_missing / n_rows;
     }
     for (size_t b = 0; b < t->n_blocks; b++) n_words += (double)t->block[b].n_words;
     double sparse_bytes = 8.0 * (n_stored + n_words / n_rows) + 8.0;

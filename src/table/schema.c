@@ -53,8 +53,8 @@ void drove__schema_release(drove_schema *schema)
         drove_column *c = &schema->column[i];
         drove__texts_free(c->value, c->n_values);
         free(c->hash);
-        free(c->edge);
-        free(c->level);
+        free(c->bins.edge);
+        free(c->levels.value);
         free(c->name);
     }
     free(schema->column);
@@ -102,7 +102,7 @@ bool drove__column_is_used(const drove_column *column)
 static size_t count_features(const drove_column *c)
 {
     switch (c->type) {
-    case DROVE_COLUMN_NUMBER: return 1 + c->n_bins + c->n_levels;
+    case DROVE_COLUMN_NUMBER: return 1 + c->bins.n + c->levels.n;
     case DROVE_COLUMN_BOOLEAN: return 1;
     case DROVE_COLUMN_DATE: return c->has_time ? DATE_FEATURES + TIME_FEATURES : DATE_FEATURES;
     case DROVE_COLUMN_CATEGORY: return c->n_values;
@@ -139,9 +139,9 @@ double drove__year_centre(const drove_column *c)
 
 bool drove__column_may_be_both(const drove_column *c)
 {
-    return c->type == DROVE_COLUMN_NUMBER && c->is_whole && c->n_levels == 0 &&
+    return c->type == DROVE_COLUMN_NUMBER && c->is_whole && c->levels.n == 0 &&
            c->n_distinct >= DROVE_BOTH_LEAST && c->n_distinct <= DROVE_BOTH_MOST &&
-           c->n_rarest >= DROVE_BOTH_ROWS;
+           c->levels.n_rarest >= DROVE_BOTH_ROWS;
 }
 
 bool drove__schema_list_both(const drove_schema *schema, char *text, size_t size)
@@ -175,7 +175,7 @@ bool drove__schema_is_binary(const drove_schema *schema, size_t feature)
 {
     const drove_column *c = find_feature(schema, feature);
     const size_t at = feature - c->first_feature;
-    const bool is_level = c->type == DROVE_COLUMN_NUMBER && at > c->n_bins;
+    const bool is_level = c->type == DROVE_COLUMN_NUMBER && at > c->bins.n;
     return is_level || at >= count_features(c) ||
            (c->type != DROVE_COLUMN_NUMBER && c->type != DROVE_COLUMN_DATE);
 }
@@ -191,12 +191,12 @@ static bool same_column(const drove_column *a, const drove_column *b)
     if (a->has_missing && !(a->fill == b->fill)) return false;
     if (!(a->centre == b->centre) || a->n_hash != b->n_hash || a->n_values != b->n_values)
         return false;
-    if (a->n_bins != b->n_bins || a->n_levels != b->n_levels) return false;
-    for (size_t i = 0; i < a->n_levels; i++) {
-        if (!(a->level[i] == b->level[i])) return false;
+    if (a->bins.n != b->bins.n || a->levels.n != b->levels.n) return false;
+    for (size_t i = 0; i < a->levels.n; i++) {
+        if (!(a->levels.value[i] == b->levels.value[i])) return false;
     }
-    for (size_t i = 0; a->n_bins > 0 && i <= a->n_bins; i++) {
-        if (!(a->edge[i] == b->edge[i])) return false;
+    for (size_t i = 0; a->bins.n > 0 && i <= a->bins.n; i++) {
+        if (!(a->bins.edge[i] == b->bins.edge[i])) return false;
     }
     for (size_t i = 0; i < a->n_values; i++) {
         if (strcmp(a->value[i], b->value[i]) != 0) return false;

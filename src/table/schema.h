@@ -55,6 +55,20 @@ enum {
     DROVE_BOTH_ROWS = 5 /* each in so many rows */
 };
 
+/* Of a number. */
+typedef struct drove_bins {
+    size_t  n;    /* 0: none                            */
+    double *edge; /* [n + 1] ascending; NULL: none      */
+} drove_bins;
+
+/* Values of a number that is also a category. */
+typedef struct drove_levels {
+    size_t  n;     /* 0: it is not                                                */
+    double *value; /* [n] ascending, as numbers are read: floats unless is_wide   */
+    /* for people, of training data: rows of the rarest of few whole numbers, else 0 */
+    uint64_t n_rarest;
+} drove_levels;
+
 typedef struct drove_column {
     char             *name;
     drove_column_type type;
@@ -67,22 +81,19 @@ typedef struct drove_column {
     double            fill;        /* number, boolean, date in seconds: for a missing cell       */
     /* number, date in days: subtracted in double.  In a dense schema 0, unless a float would lose
      * the digits in which the numbers differ (base/digits.h). */
-    double    centre;
-    size_t    n_bins;   /* number; 0: none                                        */
-    double   *edge;     /* [n_bins + 1] of the bins, ascending; NULL: none        */
-    size_t    n_levels; /* number that is also a category; 0: it is not          */
-    double   *level;    /* [n_levels] ascending, as numbers are read: floats unless is_wide */
-    size_t    n_values; /* category                                                  */
-    char    **value;    /* [n_values] ascending by bytes                             */
-    uint32_t *hash;     /* [n_values] drove__text_hash of each                       */
-    uint32_t  n_hash;   /* hashed, text: a power of two                              */
-    size_t    first_feature, n_features; /* set by drove__schema_finish              */
+    double       centre;
+    drove_bins   bins;
+    drove_levels levels;
+    size_t       n_values; /* category                                               */
+    char       **value;    /* [n_values] ascending by bytes                          */
+    uint32_t    *hash;     /* [n_values] drove__text_hash of each                    */
+    uint32_t     n_hash;   /* hashed, text: a power of two                           */
+    size_t       first_feature, n_features; /* set by drove__schema_finish           */
     /* for people; of the training data, not in the model file */
     uint64_t n_missing, n_distinct;
     uint64_t n_infinite;        /* number: of the missing, infinite or beyond a float */
     bool     is_distinct_least; /* n_distinct or more */
     bool     is_whole;          /* number, id, category: those of the sample are integers */
-    uint64_t n_rarest;          /* of whole numbers with few values: rows of the rarest; else 0 */
     char     examples[DROVE_EXAMPLES_SIZE];
 } drove_column;
 

@@ -49,14 +49,15 @@ static json_t *column_as_json(const drove_column *c)
         drove__json_set(&o, "as", json_string(drove__column_notation(c)));
     if (c->has_comma) drove__json_set(&o, "comma", json_true());
     if (c->is_wide) drove__json_set(&o, "double", json_true());
-    if (c->n_bins > 0) {
+    if (c->bins.n > 0) {
         json_t *edges = json_array();
-        for (size_t i = 0; i <= c->n_bins; i++) drove__json_add(&edges, json_real(c->edge[i]));
+        for (size_t i = 0; i <= c->bins.n; i++) drove__json_add(&edges, json_real(c->bins.edge[i]));
         drove__json_set(&o, "edges", edges);
     }
-    if (c->n_levels > 0) {
+    if (c->levels.n > 0) {
         json_t *levels = json_array();
-        for (size_t i = 0; i < c->n_levels; i++) drove__json_add(&levels, json_real(c->level[i]));
+        for (size_t i = 0; i < c->levels.n; i++)
+            drove__json_add(&levels, json_real(c->levels.value[i]));
         drove__json_set(&o, "levels", levels);
     }
     if (c->type == DROVE_COLUMN_CATEGORY) {
@@ -96,7 +97,7 @@ drove_status drove__schema_columns_json(const drove_schema *schema, char **out)
                       drove__column_type_name(c->type), "as", drove__column_notation(c), "distinct",
                       is_counted ? json_integer((json_int_t)c->n_distinct) : json_null(), "missing",
                       (json_int_t)c->n_missing, "features", (json_int_t)c->n_features, "levels",
-                      (json_int_t)c->n_levels));
+                      (json_int_t)c->levels.n));
     }
     bool is_whole = json_array_size(columns) == schema->n_columns;
     *out = is_whole ? drove__json_dump(columns, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
@@ -197,10 +198,11 @@ static drove_status read_column(const json_t *o, drove_column *c)
     if (!(fabs(c->fill) <= (double)FLT_MAX)) return fail(name, "a finite float as \"fill\"");
     if (c->type == DROVE_COLUMN_NUMBER) {
         size_t n_edges = 0; /* none: no bins */
-        DROVE_TRY(read_ascending(o, "edges", 2, DROVE_BINS_MOST + 1, name, &c->edge, &n_edges));
-        c->n_bins = n_edges > 0 ? n_edges - 1 : 0;
         DROVE_TRY(
-            read_ascending(o, "levels", 1, DROVE_DICTIONARY_MOST, name, &c->level, &c->n_levels));
+            read_ascending(o, "edges", 2, DROVE_BINS_MOST + 1, name, &c->bins.edge, &n_edges));
+        c->bins.n = n_edges > 0 ? n_edges - 1 : 0;
+        DROVE_TRY(read_ascending(o, "levels", 1, DROVE_DICTIONARY_MOST, name, &c->levels.value,
+                                 &c->levels.n));
     }
     if (c->type != DROVE_COLUMN_BOOLEAN) {
         /* "as" of a number or a date may be missing: the usual notation. */

@@ -12,8 +12,8 @@ static const char *type_text(const drove_column *c, char into[TYPE_SIZE])
 {
     switch (c->type) {
     case DROVE_COLUMN_NUMBER:
-        if (drove__unit_text(&c->unit) == NULL && c->n_levels == 0) break;
-        snprintf(into, TYPE_SIZE, "number%s%s%s", c->n_levels > 0 ? " + category" : "",
+        if (drove__unit_text(&c->unit) == NULL && c->levels.n == 0) break;
+        snprintf(into, TYPE_SIZE, "number%s%s%s", c->levels.n > 0 ? " + category" : "",
                  drove__unit_text(&c->unit) != NULL ? ", " : "",
                  drove__unit_text(&c->unit) != NULL ? drove__unit_text(&c->unit) : "");
         return into;

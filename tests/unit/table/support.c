@@ -50,8 +50,8 @@ void name_feature(const drove_schema *schema, size_t feature, char name[FEATURE_
     else if (c->type == DROVE_COLUMN_DATE)
         snprintf(name, FEATURE_NAME_SIZE, "%.80s %s", c->name, parts[k]);
     else if (c->type == DROVE_COLUMN_NUMBER && k > 0)
-        snprintf(name, FEATURE_NAME_SIZE, "%.80s from %.6g to %.6g", c->name, c->edge[k - 1],
-                 c->edge[k]);
+        snprintf(name, FEATURE_NAME_SIZE, "%.80s from %.6g to %.6g", c->name, c->bins.edge[k - 1],
+                 c->bins.edge[k]);
     else if (c->type == DROVE_COLUMN_CATEGORY)
         snprintf(name, FEATURE_NAME_SIZE, "%.80s=%.70s", c->name, c->value[k]);
     else if (c->type == DROVE_COLUMN_HASHED || c->type == DROVE_COLUMN_TEXT)

@@ -277,8 +277,8 @@ TEST(test_bins)
     opt.bins = 4;
     learn(&opt, &known);
     encode(&known, &x);
-    assert_int_equal(column_of(&known, "a")->n_bins, 4);
-    assert_int_equal(column_of(&known, "two")->n_bins, 0); /* two values need no bins */
+    assert_int_equal(column_of(&known, "a")->bins.n, 4);
+    assert_int_equal(column_of(&known, "two")->bins.n, 0); /* two values need no bins */
     assert_int_equal(known.schema->n_features, 1 + 4 + 1 + 1);
     for (size_t row = 0; row < 10; row++) {
         const float *found = x.x + row * known.schema->n_features;
@@ -306,7 +306,7 @@ TEST(test_levels)
     opt.also = "a";
     learn(&opt, &known);
     const drove_column *c = column_of(&known, "a");
-    assert_int_equal(c->n_levels, 4);
+    assert_int_equal(c->levels.n, 4);
     assert_int_equal(known.schema->n_features, 1 + 4 + 1 + 1);
     for (size_t f = 0; f < 7; f++)
         assert_int_equal(drove__schema_is_binary(known.schema, f), f >= 1 && f < 6);
@@ -368,7 +368,7 @@ TEST(test_levels_of_doubles)
     fclose(f);
     opt.also = "ms";
     learn(&opt, &known);
-    assert_int_equal(column_of(&known, "ms")->n_levels, 4);
+    assert_int_equal(column_of(&known, "ms")->levels.n, 4);
     encode(&known, &x);
     for (size_t row = 0; row < 40; row++)
         for (size_t k = 0; k < 4; k++) expect_near(x.x[row * 5 + 1 + k], row % 4 == k ? 1 : 0);
@@ -390,14 +390,14 @@ TEST(test_which_may_be_both)
     fclose(f);
     drove_table_options opt = options_of("which", "y");
     learn(&opt, &known);
-    assert_true(column_of(&known, "year")->n_rarest == 700 / 17);
+    assert_true(column_of(&known, "year")->levels.n_rarest == 700 / 17);
     assert_true(drove__schema_list_both(known.schema, list, sizeof list));
     assert_string_equal(list, "year+the+month");
     assert_false(drove__schema_list_both(known.schema, small, sizeof small));
     drove__known_table_fini(&known);
     opt.also = list; /* the longest name counts, so it may hold a plus */
     learn(&opt, &known);
-    assert_int_equal(column_of(&known, "the+month")->n_levels, 12);
+    assert_int_equal(column_of(&known, "the+month")->levels.n, 12);
     assert_false(drove__schema_list_both(known.schema, list, sizeof list)); /* they are already */
     drove__known_table_fini(&known);
 }

@@ -57,7 +57,7 @@ TEST(test_bins)
     assert_int_equal(drove__schema_from_json(text, &back), DROVE_OK);
     assert_true(drove__schema_equal(back, known.schema));
     assert_false(drove__schema_equal(back, plain.schema));
-    back->column[0].edge[1] = 4;
+    back->column[0].bins.edge[1] = 4;
     assert_false(drove__schema_equal(back, known.schema));
     free(text);
     drove__schema_release(back);
@@ -81,7 +81,7 @@ TEST(test_levels)
     assert_int_equal(back->n_features, 4);
     assert_true(drove__schema_equal(back, known.schema));
     assert_false(drove__schema_equal(back, plain.schema));
-    back->column[0].level[1] = 2.5;
+    back->column[0].levels.value[1] = 2.5;
     assert_false(drove__schema_equal(back, known.schema));
     free(text);
     drove__schema_release(back);
