@@ -128,14 +128,17 @@ int cli_report(const cli_args *args)
                                           .n_folders = args->n_words,
                                           .csv = cli_args_get(args, "csv", ""),
                                           .html = cli_args_get(args, "html", ""),
-                                          .png = cli_args_get(args, "png", ""),
+                                          .svg = cli_args_get(args, "svg", ""),
+                                          .pdf = cli_args_get(args, "pdf", ""),
                                           .message = cli_print_line,
                                           .context = stderr};
-    if (options.csv[0] == '\0' && options.html[0] == '\0' && options.png[0] == '\0')
-        return cli_error(CLI_WRONG,
-                         "report: expected --html FILE, --csv FILE or --png FILE; usage: drove "
-                         "report %s",
-                         args->command->usage);
+    if (options.csv[0] == '\0' && options.html[0] == '\0' && options.svg[0] == '\0' &&
+        options.pdf[0] == '\0')
+        return cli_error(
+            CLI_WRONG,
+            "report: expected --html FILE, --csv FILE, --svg DIR or --pdf DIR; usage: drove "
+            "report %s",
+            args->command->usage);
     const drove_status status = drove_report(&options);
     return cli_exit_status(status);
 }

@@ -78,7 +78,10 @@ static const cli_flag report_flags[] = {
     {.name = "html",
      .value_name = "FILE",
      .help = "page to write: figures, tables and commands in one file; gnuplot draws the figures"},
-    {.name = "png", .value_name = "FILE", .help = "picture of the main figures; needs gnuplot"},
+    {.name = "svg",
+     .value_name = "DIR",
+     .help = "folder for a file of each figure, for papers; needs gnuplot"},
+    {.name = "pdf", .value_name = "DIR", .help = "the same as PDF"},
     {.name = "csv",
      .value_name = "FILE",
      .help = "table to write: a row for each evaluation of each run"},
@@ -362,7 +365,7 @@ static const cli_command commands[] = {
      .most_words = 1,
      .run = cli_sweep},
     {.name = "report",
-     .usage = "DIR... --html FILE | --csv FILE | --png FILE",
+     .usage = "DIR... --html FILE | --csv FILE | --svg DIR | --pdf DIR",
      .help = "what runs have shown, as a page, a table or pictures",
      .details = "DIR is the folder of a run (--out of drove train) or of a sweep.  The page has\n"
                 "curves, times, staleness and workers, metrics of a single run, and the command\n"

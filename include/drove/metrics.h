@@ -26,8 +26,10 @@ typedef enum drove_metrics_kind {
 
 /* Sizes. */
 enum {
-    DROVE_METRICS_BINS = 10,              /* of the calibration, equally wide */
-    DROVE_METRICS_CONFUSION_CLASSES = 256 /* with more there is no confusion matrix */
+    DROVE_METRICS_BINS = 10,               /* of the calibration, equally wide */
+    DROVE_METRICS_CONFUSION_CLASSES = 256, /* with more there is no confusion matrix */
+    DROVE_METRICS_POINTS = 100,            /* of a curve, at most */
+    DROVE_METRICS_PAIRS = 300              /* of a sample, at most */
 };
 
 /* The leading figures.  NaN: not defined for this kind, these rows or this loss. */
@@ -78,6 +80,19 @@ typedef struct drove_metrics_threshold {
     double      cost; /* mean of a row; by cost */
 } drove_metrics_threshold;
 
+/* What predicting the second of two classes from a score on gives. */
+typedef struct drove_metrics_point {
+    double score;               /* the lowest that is predicted as it */
+    double recall;              /* of the second class, 0 to 1 */
+    double false_positive_rate; /* share of the first class that is predicted as the second */
+    double precision;           /* of the second class, 0 to 1 */
+} drove_metrics_point;
+
+/* An example of values. */
+typedef struct drove_metrics_pair {
+    double target, prediction; /* in the target's unit */
+} drove_metrics_pair;
+
 /* Made by the library, which may add fields at the end; everything belongs to it. */
 typedef struct drove_metrics {
     drove_metrics_kind    kind;      /* which figures there are */
@@ -104,6 +119,13 @@ typedef struct drove_metrics {
     drove_metrics_value    *per_value;               /* [n_values] */
     double                  average_precision_error; /* as auc_error */
     drove_metrics_threshold threshold;               /* of drove_use_options */
+    /* Two classes: from the highest score down.  Neighbours differ by 2 % of recall or of the
+     * false positive rate, or by one score. */
+    size_t               n_points;
+    drove_metrics_point *point; /* [n_points]; NULL: other kinds, or a class without rows */
+    /* One value: examples at equal distances. */
+    size_t              n_pairs;
+    drove_metrics_pair *pair; /* [n_pairs]; NULL: other kinds */
 } drove_metrics;
 
 void drove_metrics_destroy(drove_metrics *metrics); /* NULL accepted */

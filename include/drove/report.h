@@ -12,23 +12,24 @@
 extern "C" {
 #endif
 
-/* What to report on and where to; texts are borrowed. */
+/* What to report on and where to; texts are borrowed.  NULL or "": not that. */
 typedef struct drove_report_options {
     const char *const *folder;    /* [n_folders] of --out, or of drove sweep */
     size_t             n_folders; /* at least 1 */
-    const char        *csv;       /* files to write, at least one; NULL: not that */
+    const char        *csv;       /* files to write, at least one of the four */
     const char        *html;      /* a page; without gnuplot in PATH it has no pictures */
-    const char        *png;       /* the main figures; needs gnuplot */
+    const char        *svg;       /* folders for a file of each figure; need gnuplot */
+    const char        *pdf;
     void (*message)(void *context, const char *line); /* what was left out; may be NULL */
     void *context;                                    /* first argument of message */
 } drove_report_options;
 
 /* Writes what runs have shown: as a table with a row for each evaluation of each run, as a page in
- * HTML, as pictures.  Only reads the folders, so it may be called while runs go on.  Each file
- * appears whole or not at all.
+ * HTML, as a picture of each figure.  Only reads the folders, so it may be called while runs go on.
+ * Each file appears whole or not at all.
  * Errors: DROVE_E_ARG (no folder, no file), DROVE_E_FILE (a folder without a run), DROVE_E_DATA (a
- * file that is no record of a run), DROVE_E_UNSUPPORTED (png without gnuplot), DROVE_E_SYSTEM
- * (gnuplot failed), DROVE_E_IO, DROVE_E_NOMEM. */
+ * file that is no record of a run, or nothing to draw), DROVE_E_UNSUPPORTED (svg or pdf without
+ * gnuplot, or one without PDF), DROVE_E_SYSTEM (gnuplot failed), DROVE_E_IO, DROVE_E_NOMEM. */
 drove_status drove_report(const drove_report_options *options);
 
 #ifdef __cplusplus

@@ -529,6 +529,8 @@ drove_status drove__facts_final(drove_run *run, drove_final_facts *out)
     f->test_metrics = out->test_metrics;
     f->importance = (drove_importance_facts){.n_columns = out->importance.n_columns,
                                              .n_rows = out->importance.n_rows,
+                                             .rmse = out->importance.rmse,
+                                             .accuracy = out->importance.accuracy,
                                              .is_held_out = problem->test != NULL,
                                              .column = out->importance.column};
     f->outcome = state->outcome;

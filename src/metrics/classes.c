@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- one row ---- */
@@ -276,6 +277,13 @@ drove_status drove__tally_fill_classes(const drove_tally *of, drove_metrics *out
         out->constant.average_precision = areas.share;
         out->auc_error = areas.auc_error;
         out->average_precision_error = areas.average_precision_error;
+    }
+    if (c->ranking != NULL && n == 2) {
+        out->point = calloc(DROVE_METRICS_POINTS, sizeof *out->point);
+        if (out->point == NULL)
+            return drove__fail_nomem("a curve", DROVE_METRICS_POINTS * sizeof *out->point);
+        DROVE_TRY(drove__ranking_curve(c->ranking, c->support[1], c->support[0], out->point,
+                                       &out->n_points));
     }
     if (of->opt.threshold.by == DROVE_THRESHOLD_NUMBER) threshold = of->opt.threshold.number;
     else if (of->opt.threshold.by != DROVE_THRESHOLD_USUAL)

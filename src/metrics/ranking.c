@@ -272,6 +272,50 @@ drove_status drove__ranking_areas(const drove_ranking *r, drove_areas *out)
     return DROVE_OK;
 }
 
+/* ---- a curve ---- */
+
+typedef struct tracer {
+    double all_positive, all_negative;
+    double positive, negative; /* so far */
+    drove_metrics_point *point, last;
+    size_t n;
+} tracer;
+
+/* 48 steps of recall, as many of the false positive rate, the end. */
+static const double STEP = 1.0 / 48.0;
+
+static void trace_group(void *context, const group *g)
+{
+    tracer *t = context;
+    t->positive += g->positive;
+    t->negative += g->negative;
+    if (!(t->positive + t->negative > 0.0)) return;
+    t->last = (drove_metrics_point){.score = (double)g->lowest,
+                                    .recall = fmin(t->positive / t->all_positive, 1.0),
+                                    .false_positive_rate = fmin(t->negative / t->all_negative, 1.0),
+                                    .precision = t->positive / (t->positive + t->negative)};
+    const drove_metrics_point *kept = t->n > 0 ? &t->point[t->n - 1] : NULL;
+    const double recall = kept != NULL ? kept->recall : -1.0;
+    const double rate = kept != NULL ? kept->false_positive_rate : -1.0;
+    if (t->last.recall - recall < STEP && t->last.false_positive_rate - rate < STEP) return;
+    if (t->n < DROVE_METRICS_POINTS - 1) t->point[t->n++] = t->last;
+}
+
+drove_status drove__ranking_curve(const drove_ranking *r, double positive, double negative,
+                                  drove_metrics_point into[DROVE_METRICS_POINTS], size_t *n)
+{
+    tracer t = {.all_positive = positive, .all_negative = negative, .point = into};
+    uint64_t *key;
+    *n = 0;
+    if (r->has_nan || !(positive > 0.0) || !(negative > 0.0)) return DROVE_OK;
+    DROVE_TRY(make_keys(r, &key));
+    walk(r, 0, key, &t, trace_group);
+    drove__free(key);
+    if (t.n > 0 && into[t.n - 1].score > t.last.score) into[t.n++] = t.last;
+    *n = t.n;
+    return DROVE_OK;
+}
+
 /* ---- thresholds ---- */
 
 typedef struct cutter {

@@ -18,6 +18,8 @@
 
 #include "base/status.h"
 
+#include <drove/metrics.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +50,12 @@ typedef struct drove_areas {
 } drove_areas;
 /* Errors: DROVE_E_NOMEM. */
 drove_status drove__ranking_areas(const drove_ranking *r, drove_areas *out);
+
+/* The curve of the first column, whose rows have these sums of weights, from the highest score
+ * down.  Neighbours differ by at least 2 % of recall or of the false positive rate, but for the
+ * last.  *n: 0 where a class has no rows, or a score is NaN.  Errors: DROVE_E_NOMEM. */
+drove_status drove__ranking_curve(const drove_ranking *r, double positive, double negative,
+                                  drove_metrics_point into[DROVE_METRICS_POINTS], size_t *n);
 
 /* The rows with a score of at least `threshold`: sums of their weights. */
 typedef struct drove_cut {

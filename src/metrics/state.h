@@ -33,6 +33,8 @@ struct drove_tally {
     drove_tally_classes classes;
     size_t              n_values; /* of a row; 0: other kinds */
     drove_tally_values *values;   /* [n_values] */
+    drove_metrics_pair *pair;     /* [DROVE_METRICS_PAIRS], of one value */
+    size_t              n_pairs;
 };
 
 static inline double drove__tally_weight(const drove_tally_rows *rows, size_t i)

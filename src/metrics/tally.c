@@ -65,7 +65,9 @@ drove_status drove__tally_create(const drove_tally_options *opt, drove_tally **o
     drove_status status = DROVE_OK;
     t->constant = calloc(n, sizeof *t->constant);
     if (opt->kind == DROVE_METRICS_VALUES) t->values = calloc(n, sizeof *t->values);
-    if (t->constant == NULL || (opt->kind == DROVE_METRICS_VALUES && t->values == NULL)) {
+    if (t->n_values == 1) t->pair = calloc(DROVE_METRICS_PAIRS, sizeof *t->pair);
+    if (t->constant == NULL || (opt->kind == DROVE_METRICS_VALUES && t->values == NULL) ||
+        (t->n_values == 1 && t->pair == NULL)) {
         status = drove__fail_nomem("metrics", n * sizeof *t->constant);
         goto fail;
     }
@@ -87,6 +89,7 @@ void drove__tally_destroy(drove_tally *t)
     drove__texts_free(t->class_name, n_names);
     free(t->constant);
     free(t->values);
+    free(t->pair);
     free(t->classes.hit);
     free(t->classes.confusion);
     drove__ranking_destroy(t->classes.ranking);
@@ -173,6 +176,8 @@ void drove_metrics_destroy(drove_metrics *metrics)
     for (size_t k = 0; metrics->per_value != NULL && k < metrics->n_values; k++)
         free(metrics->per_value[k].name);
     free(metrics->per_value);
+    free(metrics->point);
+    free(metrics->pair);
     free(metrics->per_class);
     free(metrics->confusion);
     drove__alive_free(metrics, free);

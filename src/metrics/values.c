@@ -8,12 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The first rows, and of more than DROVE_METRICS_PAIRS those at equal distances. */
+static bool is_sampled(const drove_tally *t, size_t row)
+{
+    const size_t most = DROVE_METRICS_PAIRS, n = t->opt.n_rows;
+    if (t->pair == NULL || t->n_pairs == most) return false;
+    return n <= most || (size_t)((double)row * (double)most / (double)n) == t->n_pairs;
+}
+
 void drove__tally_add_values(drove_tally *t, const drove_tally_rows *rows)
 {
     const size_t n = t->n_values;
     for (size_t i = 0; i < rows->n_rows; i++) {
         double weight = drove__tally_weight(rows, i);
         t->weight += weight;
+        if (is_sampled(t, t->n_rows + i))
+            t->pair[t->n_pairs++] = (drove_metrics_pair){.target = (double)rows->y_value[i],
+                                                         .prediction = (double)rows->score[i]};
         for (size_t k = 0; k < n; k++) {
             drove_tally_values *v = &t->values[k];
             const double y = (double)rows->y_value[i * n + k];
@@ -66,6 +77,13 @@ drove_status drove__tally_fill_values(const drove_tally *t, drove_metrics *out)
         out->per_value[k] = figures_of(t, k);
         out->per_value[k].name = strdup(t->class_name[k]);
         if (out->per_value[k].name == NULL) return drove__fail_nomem("names of values", n);
+    }
+    if (n == 1) {
+        out->pair = calloc(DROVE_METRICS_PAIRS, sizeof *out->pair);
+        if (out->pair == NULL)
+            return drove__fail_nomem("a sample", DROVE_METRICS_PAIRS * sizeof *out->pair);
+        memcpy(out->pair, t->pair, t->n_pairs * sizeof *out->pair);
+        out->n_pairs = t->n_pairs;
     }
     if (!(t->weight > 0.0)) return DROVE_OK;
     out->constant_value = t->constant[0];

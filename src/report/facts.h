@@ -203,14 +203,18 @@ typedef struct drove_machine_facts {
 } drove_machine_facts;
 
 typedef struct drove_importance_column {
-    const char *name;          /* of the table's schema */
-    double      loss_increase; /* mean, when its values change places among the examples */
+    const char *name; /* of the table's schema */
+    /* means, when its values change places among the examples */
+    double loss_increase;
+    double rmse_increase;     /* values: in the target's unit; else NaN */
+    double accuracy_decrease; /* classes, and micro-F1 of labels: 1 is all; else NaN */
 } drove_importance_column;
 
 /* Of the last parameters (use/importance.h). */
 typedef struct drove_importance_facts {
     size_t                         n_columns, n_rows; /* 0: not measured */
     bool                           is_held_out;       /* else: of training examples */
+    double                         rmse, accuracy;    /* as it is; NaN as in a column */
     const drove_importance_column *column;            /* the largest first */
 } drove_importance_facts;
 

@@ -12,27 +12,45 @@ json_t *drove__report_importance_json(const drove_importance_facts *f)
         return json_null();
     }
     for (size_t i = 0; i < f->n_columns; i++)
-        drove__json_add(&list, json_pack("{s:s, s:o}", "column", f->column[i].name, "loss_increase",
-                                         drove__json_real(f->column[i].loss_increase)));
-    return json_pack("{s:s, s:I, s:o}", "data", f->is_held_out ? "held-out" : "training",
-                     "examples", (json_int_t)f->n_rows, "columns", list);
+        drove__json_add(
+            &list, json_pack("{s:s, s:o, s:o, s:o}", "column", f->column[i].name, "loss_increase",
+                             drove__json_real(f->column[i].loss_increase), "rmse_increase",
+                             drove__json_real(f->column[i].rmse_increase), "accuracy_decrease",
+                             drove__json_real(f->column[i].accuracy_decrease)));
+    return json_pack("{s:s, s:I, s:o, s:o, s:o}", "data", f->is_held_out ? "held-out" : "training",
+                     "examples", (json_int_t)f->n_rows, "rmse", drove__json_real(f->rmse),
+                     "accuracy", drove__json_real(f->accuracy), "columns", list);
 }
 
+/* In per cent of the RMSE, in points of accuracy, or, where neither says anything, as it is. */
 void drove__report_importance_print(const drove_importance_facts *f, FILE *stream)
 {
     enum { MOST_SHOWN = 6, MOST_BYTES = 40 };
     size_t n = 0;
     char name[4 * MOST_BYTES + 4], cut[MOST_BYTES + 1];
     if (f->n_columns == 0) return;
+    const bool of_rmse = f->rmse > 0.0;
+    const bool of_accuracy = !of_rmse && f->column[0].accuracy_decrease > 0.0;
     fputs("  columns     ", stream);
     for (; n < f->n_columns && n < MOST_SHOWN && f->column[n].loss_increase > 0.0; n++) {
-        snprintf(cut, sizeof cut, "%s", f->column[n].name);
-        fprintf(stream, "%s%s %.2g", n > 0 ? ", " : "", drove__print_plain(cut, name, sizeof name),
-                f->column[n].loss_increase);
+        const drove_importance_column *c = &f->column[n];
+        snprintf(cut, sizeof cut, "%s", c->name);
+        fprintf(stream, "%s%s ", n > 0 ? ", " : "", drove__print_plain(cut, name, sizeof name));
+        if (of_rmse) fprintf(stream, "%.2g %%", 100.0 * c->rmse_increase / f->rmse);
+        else if (of_accuracy) fprintf(stream, "%.2g", 100.0 * c->accuracy_decrease);
+        else fprintf(stream, "%.2g", c->loss_increase);
     }
     const char *data = f->is_held_out ? "held-out" : "training";
+    const char *more = n < f->n_columns ? " ..." : "";
     if (n == 0) fprintf(stream, "none lowers the %s loss\n", data);
+    else if (of_rmse)
+        fprintf(stream, "%s: growth of the %s RMSE, %.4g, when a column's values change places\n",
+                more, data, f->rmse);
+    else if (of_accuracy)
+        fprintf(stream,
+                "%s: points of %s accuracy that are lost when a column's values change places\n",
+                more, data);
     else
-        fprintf(stream, "%s: growth of the %s loss when a column's values change places\n",
-                n < f->n_columns ? " ..." : "", data);
+        fprintf(stream, "%s: growth of the %s loss when a column's values change places\n", more,
+                data);
 }

@@ -127,7 +127,31 @@ static json_t *threshold_json(const drove_metrics *m)
                      drove__json_real(t->f1), "cost", drove__json_real(t->cost));
 }
 
-json_t *drove__report_metrics_json(const drove_metrics *m)
+static json_t *curve_json(const drove_metrics *m)
+{
+    if (m->n_points == 0) return json_null();
+    json_t *list = json_array();
+    for (size_t i = 0; i < m->n_points; i++) {
+        const drove_metrics_point *p = &m->point[i];
+        drove__json_add(&list, json_pack("[o, o, o, o]", drove__json_real(p->score),
+                                         drove__json_real(p->recall),
+                                         drove__json_real(p->false_positive_rate),
+                                         drove__json_real(p->precision)));
+    }
+    return list;
+}
+
+static json_t *sample_json(const drove_metrics *m)
+{
+    if (m->n_pairs == 0) return json_null();
+    json_t *list = json_array();
+    for (size_t i = 0; i < m->n_pairs; i++)
+        drove__json_add(&list, json_pack("[o, o]", drove__json_real(m->pair[i].target),
+                                         drove__json_real(m->pair[i].prediction)));
+    return list;
+}
+
+json_t *drove__report_metrics_json(const drove_metrics *m, bool with_points)
 {
     if (m == NULL) return json_null();
     json_t *object = json_object();
@@ -137,6 +161,8 @@ json_t *drove__report_metrics_json(const drove_metrics *m)
     drove__json_set(&object, "confusion", confusion_json(m));
     drove__json_set(&object, "calibration", calibration_json(m));
     drove__json_set(&object, "threshold", threshold_json(m));
+    drove__json_set(&object, "curve", with_points ? curve_json(m) : json_null());
+    drove__json_set(&object, "sample", with_points ? sample_json(m) : json_null());
     json_t *guess = NULL;
     if (m->kind == DROVE_METRICS_CLASSES) {
         guess = json_string(m->per_class[m->constant_class].name);
@@ -161,7 +187,7 @@ drove_status drove_metrics_json(const drove_metrics *metrics, char **out)
     DROVE_ALIVE(metrics, "metrics");
     DROVE_GIVEN(out);
     DROVE_IN_C_LOCALE;
-    json_t *object = drove__report_metrics_json(metrics);
+    json_t *object = drove__report_metrics_json(metrics, true);
     char *text = drove__json_dump(object, JSON_ENCODE_ANY | JSON_COMPACT |
                                               JSON_REAL_PRECISION((size_t)METRICS_DIGITS));
     json_decref(object);

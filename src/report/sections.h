@@ -66,7 +66,7 @@ json_t *drove__report_importance_json(const drove_importance_facts *f);
 void    drove__report_importance_print(const drove_importance_facts *f, FILE *stream);
 
 /* metrics.c: the metrics of the model at the end; null where there are none */
-json_t *drove__report_metrics_json(const drove_metrics *m);
+json_t *drove__report_metrics_json(const drove_metrics *m, bool with_points);
 /* The leading figures of the held-out data, or else of the training data. */
 void drove__report_metrics_print(const drove_facts *f, FILE *stream);
 

@@ -144,8 +144,9 @@ drove_status drove__report_json(const drove_facts *f, char **out)
                   (json_int_t)f->start.update_rows, "lr", f->start.said.lr, "seed",
                   (json_int_t)f->start.said.seed, "outcome", drove_outcome_name(f->outcome));
     set_numbers(f, &total, &object);
-    drove__json_set(&object, "metrics", drove__report_metrics_json(f->metrics));
-    drove__json_set(&object, "test_metrics", drove__report_metrics_json(f->test_metrics));
+    drove__json_set(&object, "metrics",
+                    drove__report_metrics_json(f->metrics, f->test_metrics == NULL));
+    drove__json_set(&object, "test_metrics", drove__report_metrics_json(f->test_metrics, true));
     drove__json_set(&object, "importance", drove__report_importance_json(&f->importance));
     drove__json_set(&object, "time_to", marks_json(f, MARK_TIME));
     drove__json_set(&object, "updates_to", marks_json(f, MARK_UPDATES));

@@ -181,12 +181,13 @@ drove_status drove_report(const drove_report_options *options)
     const drove_report_options *o = options;
     if (o->n_folders == 0)
         return drove__fail(DROVE_E_ARG, "report: expected folders of runs, found none");
-    if (!is_given(o->csv) && !is_given(o->html) && !is_given(o->png))
+    if (!is_given(o->csv) && !is_given(o->html) && !is_given(o->svg) && !is_given(o->pdf))
         return drove__fail(DROVE_E_ARG, "report: expected a file to write, found none");
     DROVE_TRY(drove__runs_read(o, &runs));
     drove_status status = DROVE_OK;
     if (is_given(o->csv)) status = write_csv(runs, o);
-    if (status == DROVE_OK && is_given(o->png)) status = drove__page_png(runs, o->png);
+    if (status == DROVE_OK && is_given(o->svg)) status = drove__page_figures(runs, false, o->svg);
+    if (status == DROVE_OK && is_given(o->pdf)) status = drove__page_figures(runs, true, o->pdf);
     if (status == DROVE_OK && is_given(o->html))
         status = drove__page_write(runs, o->html, o->message, o->context);
     json_decref(runs);

@@ -127,6 +127,7 @@ static drove_status read_run(const drove_report_options *opt, const char *folder
     p.figures = drove__summary_figures(p.summary, word);
     drove__summary_add_part(&p.final, p.summary, "metrics", false);
     drove__summary_add_part(&p.final, p.summary, "test_metrics", false);
+    drove__summary_add_part(&p.final, p.summary, "staleness", false);
     return add_run(runs, folder, NULL, &p);
 
 fail:
@@ -150,16 +151,18 @@ static json_t *options_of(const json_t *record)
     return all;
 }
 
-/* The numbers of a result that are metrics, or those that are not. */
-static json_t *numbers_of(const json_t *record, bool metrics)
+/* The numbers of a result that a run has at its end alone, or those of an evaluation. */
+static json_t *numbers_of(const json_t *record, bool of_end)
 {
     const char *key;
     json_t *value, *all = json_object();
     json_object_foreach(json_object_get(record, "figures"), key, value)
     {
-        const bool is_metric =
-            strncmp(key, "metrics.", 8) == 0 || strncmp(key, "test_metrics.", 13) == 0;
-        if (json_is_number(value) && is_metric == metrics)
+        static const char *const ends[] = {"metrics.", "test_metrics.", "staleness."};
+        bool is_final = false;
+        for (size_t i = 0; i < DROVE_COUNT(ends); i++)
+            is_final = is_final || strncmp(key, ends[i], strlen(ends[i])) == 0;
+        if (json_is_number(value) && is_final == of_end)
             drove__json_set(&all, key, json_incref(value));
     }
     return all;

@@ -12,7 +12,7 @@
  *                  of a run of a sweep without a log its end, as one record
  *   "log"          the file of these records; null: there is none
  *   "lines"        how many it has
- *   "final"        {"test_metrics.auc": number or null}
+ *   "final"        {"test_metrics.auc": number, "staleness.mean": number ...}
  *   "figures"      {"target_s": number or null ...}, as in results.jsonl
  *   "summary"      the whole summary; null: there is none
  */

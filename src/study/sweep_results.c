@@ -97,7 +97,10 @@ void drove__summary_add_part(json_t **all, const json_t *summary, const char *pa
     char name[128];
     json_object_foreach(json_object_get(summary, part), key, value)
     {
-        const bool is_list = strncmp(key, "per_", 4) == 0; /* also where it is null */
+        static const char *const lists[] = {"curve", "sample", "threshold"};
+        bool is_list = strncmp(key, "per_", 4) == 0; /* also where it is null */
+        for (size_t i = 0; i < DROVE_COUNT(lists); i++)
+            is_list = is_list || strcmp(key, lists[i]) == 0;
         if (is_list || !(json_is_number(value) || (with_null && json_is_null(value)))) continue;
         snprintf(name, sizeof name, "%s.%s", part, key);
         drove__json_set(all, name, json_incref(value));

@@ -5,8 +5,10 @@
 #include "base/rng.h"
 #include "data/data.h"
 #include "use/measure.h"
+#include "use/modelfile.h"
 #include "table/schema.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,29 +74,42 @@ static void move(const shuffler *s, const drove_column *c)
     if (from->x_kind == DROVE_X_CSR) to->row_start[from->n_rows] = at;
 }
 
-static drove_status measure_loss(const shuffler *s, double *loss)
+typedef struct errors { /* of all examples; NaN: not of this kind of target */
+    double loss, rmse, accuracy;
+} errors;
+
+static drove_status measure_errors(const shuffler *s, errors *out)
 {
     drove_score score;
-    DROVE_TRY(drove__metrics_measure(&s->infer, NULL, NULL, &score, NULL));
-    *loss = drove__score_mean_loss(&score);
+    drove_metrics *metrics = NULL;
+    const bool are_values = s->original->storage->y_kind == DROVE_Y_VALUE;
+    DROVE_TRY(drove__metrics_measure(&s->infer, NULL, NULL, &score, are_values ? &metrics : NULL));
+    *out = (errors){.loss = drove__score_mean_loss(&score),
+                    .rmse = are_values ? metrics->model.rmse : NAN,
+                    .accuracy = drove__score_accuracy(s->original, &score)};
+    drove_metrics_destroy(metrics);
     return DROVE_OK;
 }
 
-/* The mean growth of the loss; the column is as it was afterwards. */
-static drove_status measure_column(shuffler *s, const drove_column *c, double loss, double *out)
+/* What grows on average; the column is as it was afterwards. */
+static drove_status measure_column(shuffler *s, const drove_column *c, const errors *usual,
+                                   errors *out)
 {
     const size_t n = s->original->n_rows;
-    double sum = 0.0, found;
+    errors sum = {0.0, 0.0, 0.0}, found;
     for (size_t i = 0; i < n; i++) s->from[i] = (uint32_t)i;
     for (unsigned k = 0; k < N_PERMUTATIONS; k++) {
         permute(&s->rng, s->from, n);
         move(s, c);
-        DROVE_TRY(measure_loss(s, &found));
-        sum += found - loss;
+        DROVE_TRY(measure_errors(s, &found));
+        sum.loss += found.loss - usual->loss;
+        sum.rmse += found.rmse - usual->rmse;
+        sum.accuracy += usual->accuracy - found.accuracy;
     }
     for (size_t i = 0; i < n; i++) s->from[i] = (uint32_t)i;
     move(s, c);
-    *out = sum / N_PERMUTATIONS;
+    *out = (errors){sum.loss / N_PERMUTATIONS, sum.rmse / N_PERMUTATIONS,
+                    sum.accuracy / N_PERMUTATIONS};
     return DROVE_OK;
 }
 
@@ -159,15 +174,20 @@ drove_status drove__importance_measure(const drove_infer *on, double loss_scale,
     if (s.infer.chunk_rows > out->n_rows) s.infer.chunk_rows = out->n_rows;
     /* Every column in its turn. */
     const drove_schema *schema = out->schema;
-    double loss;
-    if ((status = measure_loss(&s, &loss)) != DROVE_OK) goto fail;
+    errors usual;
+    if ((status = measure_errors(&s, &usual)) != DROVE_OK) goto fail;
+    out->rmse = usual.rmse;
+    out->accuracy = usual.accuracy;
     for (size_t i = 0; i < schema->n_columns; i++) {
         const drove_column *c = &schema->column[i];
         if (!drove__column_is_used(c)) continue;
-        double increase;
-        if ((status = measure_column(&s, c, loss, &increase)) != DROVE_OK) goto fail;
+        errors grown;
+        if ((status = measure_column(&s, c, &usual, &grown)) != DROVE_OK) goto fail;
         out->column[out->n_columns++] =
-            (drove_importance_column){.name = c->name, .loss_increase = increase * loss_scale};
+            (drove_importance_column){.name = c->name,
+                                      .loss_increase = grown.loss * loss_scale,
+                                      .rmse_increase = grown.rmse,
+                                      .accuracy_decrease = grown.accuracy};
     }
     qsort(out->column, out->n_columns, sizeof *out->column, compare);
 fail:

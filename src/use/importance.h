@@ -14,6 +14,7 @@ typedef struct drove_importance {    /* all zero: not measured */
     struct drove_schema     *schema; /* one reference; it has the names                  */
     drove_importance_column *column; /* malloc, by loss_increase, the largest first      */
     size_t                   n_columns, n_rows;
+    double                   rmse, accuracy; /* with all columns in place */
 } drove_importance;
 
 /* The used columns of `on`'s data, a table as it was encoded, by at most 2,000 of its examples and

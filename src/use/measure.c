@@ -143,6 +143,10 @@ drove_status drove__metrics_measure(const drove_infer *on, const double *constan
          * constant is one of the values themselves. */
         if (m.data->storage->y_kind == DROVE_Y_VALUE && m.data->storage->y_origin != NULL) {
             (*metrics)->constant_value += m.data->storage->y_origin[0];
+            for (size_t i = 0; i < (*metrics)->n_pairs; i++) {
+                (*metrics)->pair[i].target += m.data->storage->y_origin[0];
+                (*metrics)->pair[i].prediction += m.data->storage->y_origin[0];
+            }
             for (size_t k = 0; k < (*metrics)->n_values && (*metrics)->per_value != NULL; k++)
                 (*metrics)->per_value[k].constant_value += m.data->storage->y_origin[k];
         }

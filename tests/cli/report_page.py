@@ -5,8 +5,12 @@
     report_page.py numbers FILE  the page of sweep/: medians, quartiles and counts, computed anew
     report_page.py inputs FILE   the page of table/, a logistic model of the columns big, small, none
     report_page.py throughput FILE   the page of low/ against its summary and dmgc.json
+    report_page.py compare FILE TABLE FOLDER...   the page of runs of two classes, and their CSV
+    report_page.py values FILE FOLDER   the page of a run of values
+    report_page.py files DIR     SVG files that stand alone
     report_page.py names FILE    the page of hostile/: names are text
 """
+import csv
 import html.parser
 import json
 import math
@@ -15,6 +19,7 @@ import random
 import re
 import struct
 import sys
+import xml.etree.ElementTree
 
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(2)>&\"'`id`$(id)\u0085"
 
@@ -275,12 +280,73 @@ def check_inputs(page):
 
 def check_importance(page):
     told = json.load(open("told/summary.json"))["importance"]
-    rows = table_of(page, "column", "growth")[1:]
+    rows = table_of(page, "column", "accuracy (points)")[1:]
     assert told["data"] == "held-out" and [c["column"] for c in told["columns"]] == ["big", "small", "none"], told
     assert told["columns"][0]["loss_increase"] > 4 * told["columns"][1]["loss_increase"] > 0, told
     assert [r[0] for r in rows] == ["big", "small", "none"], rows
     for row, column in zip(rows, told["columns"]):
-        assert close(row[1], column["loss_increase"]), (rows, told)
+        assert close(row[1], column["loss_increase"]) and close(row[2], 100 * column["accuracy_decrease"]), (rows, told)
+
+
+def check_compare(page, table, *folders):
+    """Runs of two classes: legends, the table of settings, the curves, the columns of the CSV."""
+    summaries = [json.load(open(f"{folder}/summary.json")) for folder in folders]
+    names = [f"{i}: {os.path.basename(folder)}" for i, folder in enumerate(folders, 1)]
+    rows = table_of(page, "number", "setting", "held-out AUC")
+    heads = {"held-out loss": None, "held-out accuracy": "accuracy", "held-out AUC": "auc", "held-out F1 (mean)": "f1_macro",
+             "held-out average precision": "average_precision", "held-out balanced accuracy": "balanced_accuracy"}
+    assert set(heads) <= set(rows[0]) and "reached" not in rows[0] and "held-out RMSE" not in rows[0], rows[0]
+    for row, folder, summary in zip(rows[1:], folders, summaries):
+        assert row[1].startswith(os.path.basename(folder) + ": "), row
+        for head, key in heads.items():
+            want = summary["test_loss"] if key is None else summary["test_metrics"][key]
+            assert close(row[rows[0].index(head)], want), (row, head, want)
+    for x, y, at in (("false positive rate", "recall", (2, 1)), ("recall", "precision", (1, 3))):
+        rows = table_of(page, "line", x, y)[1:]
+        for name, summary in zip(names, summaries):
+            points = [tuple(point[i] for i in at) for point in summary["test_metrics"]["curve"]]
+            mine = [row for row in rows if row[0] == name]
+            assert len(mine) > 5, (name, rows[:3])
+            for row in mine:
+                found = [p for p in points + [(0, 0)] if close(row[1], p[0]) and close(row[2], p[1])]
+                assert found, (row, points)
+        assert [row[0] for row in rows].count("chance") == 2, rows
+    for row in csv.DictReader(open(table)):
+        staleness = summaries[folders.index(row["run"])]["staleness"]
+        for key in ("mean", "p50", "p99", "max"):
+            assert float(row["staleness." + key]) == staleness[key], (row, staleness)
+
+
+def check_values(page, folder):
+    """A run of values: its sample, and what it errs by."""
+    sample = json.load(open(f"{folder}/summary.json"))["test_metrics"]["sample"]
+    for heads, at in ((("real value", "predicted value"), lambda t, p: (t, p)),
+                      (("predicted value", "predicted - real value"), lambda t, p: (p, p - t))):
+        rows = [row for row in table_of(page, "line", *heads)[1:] if row[0] == "held-out data"]
+        assert len(rows) == 24, rows
+        points = [at(*pair) for pair in sample]
+        for row in rows:
+            assert any(close(row[1], x) and abs(float(row[2]) - y) <= 1e-3 * max(1, abs(y)) for x, y in points), row
+    told = json.load(open(f"{folder}/summary.json"))["importance"]
+    rows = table_of(page, "column", "RMSE", "RMSE (%)")[1:]
+    for row, column in zip(rows, told["columns"]):
+        assert close(row[1], column["rmse_increase"]) and close(row[2], 100 * column["rmse_increase"] / told["rmse"]), (row, told)
+
+
+def check_files(folder):
+    """Each SVG stands alone: well formed, nothing outside, names as text, a title and a legend."""
+    for name in os.listdir(folder):
+        root = xml.etree.ElementTree.parse(os.path.join(folder, name)).getroot()
+        tags = {element.tag.rpartition("}")[2] for element in root.iter()}
+        assert not tags & {"script", "image", "foreignObject", "style", "a"}, (name, tags)
+        for element in root.iter():
+            for key, value in element.attrib.items():
+                assert "href" not in key or value.startswith("#"), (name, key, value)
+                assert "rgb(  1," not in value and "var(" not in value, (name, value)
+        title = root.find("{http://www.w3.org/2000/svg}title")
+        assert title is not None and title.text and title.text != "Gnuplot", name
+        texts = "".join(root.itertext())
+        assert "id`" not in name and texts.strip(), name
 
 
 def check_throughput(page):
@@ -296,6 +362,9 @@ def main():
     if sys.argv[1] == "make":
         make()
         return
+    if sys.argv[1] == "files":
+        check_files(sys.argv[2])
+        return
     page = load(sys.argv[2])
     if sys.argv[1] == "numbers":
         check_numbers(page)
@@ -307,6 +376,10 @@ def main():
         stalest = {f"w{i}": str((5 * i) % 12) for i in range(12) if (5 * i) % 12 >= 8}
         assert {r[0]: r[1] for r in rows[12:]} == stalest, (rows, stalest)
         assert "8 more are not drawn" in "".join(page.text)
+    if sys.argv[1] == "compare":
+        check_compare(page, *sys.argv[3:])
+    if sys.argv[1] == "values":
+        check_values(page, sys.argv[3])
     if sys.argv[1] == "inputs":
         check_inputs(page)
     if sys.argv[1] == "throughput":

@@ -11,7 +11,7 @@ m = json.load(open(sys.argv[1]), parse_constant=lambda word: sys.exit("found " +
 sys.exit(not eval(sys.argv[2]))
 END
 }
-keys="{'average_precision', 'threshold', 'accuracy', 'balanced_accuracy', 'log_loss', 'auc', 'f1_macro', 'per_class', 'per_value', 'confusion', \
+keys="{'average_precision', 'threshold', 'curve', 'sample', 'accuracy', 'balanced_accuracy', 'log_loss', 'auc', 'f1_macro', 'per_class', 'per_value', 'confusion', \
 'calibration', 'rmse', 'mae', 'r2', 'f1_micro', 'constant'}"
 
 # ---- several classes ----

@@ -96,7 +96,7 @@ cp runs.csv before.csv
 refused 2 "b empty --csv runs.csv" "empty: expected the folder of a run"
 refused 2 "b nowhere --csv runs.csv" "nowhere: expected the folder of a run"
 refused 2 "broken --csv runs.csv" "broken/run.json: "
-refused 2 "b" "report: expected --html FILE, --csv FILE or --png FILE"
+refused 2 "b" "report: expected --html FILE, --csv FILE, --svg DIR or --pdf DIR"
 refused 2 "--csv runs.csv" "DIR, the folder of a run"
 refused 2 "b --csv nowhere/runs.csv" "nowhere/runs.csv"
 cp -r b pipes && rm pipes/log.jsonl && mkfifo pipes/log.jsonl

@@ -1,4 +1,4 @@
-# drove report --html and --png: numbers against the files, names that are hostile, runs that are not whole, no gnuplot.
+# drove report --html, --svg and --pdf: numbers against the files, names that are hostile, runs that are not whole, no gnuplot.
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 
@@ -37,6 +37,16 @@ run_for 0 train rows.csv --label y --model logistic --until epochs=20 --lr 0.1 -
 run_for 0 report table --html table.html
 check inputs table.html
 
+# Runs side by side: folders in legends, metrics of the held-out data, curves of predictions, staleness in the table.
+mkdir parts
+run_for 0 train rows.csv --label y --model mlp:4 --until epochs=5 --lr 0.1 --threads 2 --strategy hogwild --out parts/net --quiet
+run_for 0 report told parts/net --html both.html --csv both.csv
+check compare both.html both.csv told parts/net
+pictures 6
+run_for 0 train rows.csv --label small --model linear --until epochs=5 --lr 0.1 --threads 1 --out value --quiet
+run_for 0 report value --html value.html
+check values value.html value
+
 # A run in low precision: measured throughput beside what drove dmgc predicts for its features and threads.
 run_for 0 train 'synth:logistic?n=2000&d=96' --model logistic --precision D8M8 --until epochs=3 --lr 0.1 --threads 2 --strategy hogwild --out low --quiet
 run_for 0 dmgc D8M8 --features 96 --threads 2 --json
@@ -49,8 +59,15 @@ run_for 0 report hostile/* --html hostile.html
 check names hostile.html
 [ ! -e uid ] && ! ls | grep -q "^x$" || fail "a name was run"
 if $has_gnuplot; then
-    run_for 0 report hostile/* sweep --png hostile.png
-    [ "$(head -c 4 hostile.png | tail -c 3)" = PNG ] || fail "expected a PNG"
+    run_for 0 report hostile/* sweep --svg svg --pdf pdf
+    [ ! -s err.txt ] || fail "said: $(cat err.txt)"
+    check files svg
+    for file in svg/*.svg; do
+        name=$(basename "$file" .svg)
+        [ "$(head -c 5 "pdf/$name.pdf")" = %PDF- ] || fail "expected a PDF: pdf/$name.pdf"
+    done
+    [ "$(ls svg | wc -l)" = "$(ls pdf | wc -l)" ] || fail "svg: $(ls svg), pdf: $(ls pdf)"
+    run_for 0 report hostile/* sweep --svg svg # again, into the same folder
 fi
 
 # Of many workers the stalest are shown.
@@ -78,8 +95,12 @@ PATH="$PWD/bin" run_for 0 report sweep --html plain.html
 [ "$(wc -l <err.txt)" = 1 ] && grep -q '^no pictures: gnuplot is not in PATH' err.txt || fail "said: $(cat err.txt)"
 check numbers plain.html
 [ "$(cat check.txt)" = 0 ] || fail "pictures without gnuplot"
-PATH="$PWD/bin" run_for 2 report sweep --png plain.png
-grep -q '^drove: --png: expected gnuplot in PATH' err.txt && [ ! -e plain.png ] || fail "--png: $(cat err.txt)"
+for form in svg pdf; do
+    PATH="$PWD/bin" run_for 2 report sweep --$form plain
+    grep -q "^drove: --$form: expected gnuplot in PATH" err.txt && [ ! -e plain ] || fail "--$form: $(cat err.txt)"
+done
+run_for 2 report real --svg sweep.html/figures
+[ "$(wc -l <err.txt)" = 1 ] || fail "expected one line: $(cat err.txt)"
 printf '#!/bin/sh\necho "no such terminal" >&2\nexit 1\n' >bin/gnuplot && chmod +x bin/gnuplot
 PATH="$PWD/bin:/bin:/usr/bin" run_for 0 report sweep --html plain.html
 grep -q '^no pictures: .*no such terminal' err.txt || fail "said: $(cat err.txt)"

@@ -15,7 +15,12 @@ enum { MOST_ROWS = 24 }; /* of a line in the table */
 static bool is_lines(const drove_plot *plot)
 {
     return plot->kind == DROVE_PLOT_LINES || plot->kind == DROVE_PLOT_STEPS ||
-           plot->kind == DROVE_PLOT_NEEDLES;
+           plot->kind == DROVE_PLOT_NEEDLES || plot->kind == DROVE_PLOT_POINTS;
+}
+
+static bool is_dots(const drove_plot *plot, size_t i)
+{
+    return plot->kind == DROVE_PLOT_POINTS && !plot->series[i].is_line;
 }
 
 /* ---- the picture ---- */
@@ -40,6 +45,12 @@ static void print_picture(const drove_plot *plot, const char *svg, FILE *stream)
     for (size_t i = 0; is_lines(plot) && i < plot->n_series; i++) {
         const drove_series *s = &plot->series[i];
         if (s->n == 0) continue;
+        if (is_dots(plot, i)) {
+            fputc(' ', stream);
+            drove__html_text(s->name, stream);
+            fprintf(stream, ": %zu dots.", s->n);
+            continue;
+        }
         fputc(' ', stream);
         drove__html_text(s->name, stream);
         fputs(": from ", stream);
@@ -65,15 +76,17 @@ static void print_legend(const drove_plot *plot, bool has_picture, FILE *stream)
                 plot->id, i, i);
         fputs("<svg viewBox=\"0 0 44 14\" width=44 height=14 aria-hidden=true>", stream);
         if (is_lines(plot)) {
-            fprintf(stream, "<path d=\"M1 7H43\" stroke-width=2 stroke=\"var(--s%zu)\"", i);
-            if (plot->kind != DROVE_PLOT_NEEDLES && drove__script_dash(i)[0] != '\0')
-                fprintf(stream, " stroke-dasharray=\"%s\"", drove__script_dash(i));
-            fputs("/>", stream);
-            if (plot->kind != DROVE_PLOT_STEPS)
+            if (!is_dots(plot, i)) {
+                fprintf(stream, "<path d=\"M1 7H43\" stroke-width=2 stroke=\"var(--s%zu)\"", i);
+                if (plot->kind != DROVE_PLOT_NEEDLES && drove__script_dash(i)[0] != '\0')
+                    fprintf(stream, " stroke-dasharray=\"%s\"", drove__script_dash(i));
+                fputs("/>", stream);
+            }
+            if (plot->kind != DROVE_PLOT_STEPS && !plot->series[i].is_line)
                 fprintf(stream,
                         "<use href=\"#gpPt%d\" transform=\"translate(22 7) scale(4)\" fill=none "
                         "color=\"var(--s%zu)\"/>",
-                        drove__script_marker(i) - 1, i);
+                        (is_dots(plot, i) ? drove__script_dot(i) : drove__script_marker(i)) - 1, i);
         } else {
             fprintf(stream, "<rect x=14 y=1 width=12 height=12 fill=\"var(--s%zu)\"/>", i);
         }

@@ -13,7 +13,6 @@ struct drove_figure {
     const char *id, *title, *about;
     const char *x, *y; /* keys of log.jsonl, or y of figures; NULL: the function knows */
     const char *x_label, *y_label; /* with units */
-    bool        is_main;           /* also in --png */
     /* Fills a zeroed plot; one without a series is not shown.  Errors: DROVE_E_NOMEM. */
     drove_status (*fill)(const drove_figure *f, const drove_page_settings *s, drove_plot *plot);
 };
@@ -49,6 +48,12 @@ drove_status drove__figure_phases(const drove_figure *f, const drove_page_settin
 /* Observed shares by predicted probability, of a single run. */
 drove_status drove__figure_calibration(const drove_figure *f, const drove_page_settings *s,
                                        drove_plot *plot);
+/* Of two classes the curves of ROC, y "recall", and of precision and recall; of values a sample of
+ * predictions against targets, and of what they differ by, y "residual". */
+drove_status drove__figure_classes(const drove_figure *f, const drove_page_settings *s,
+                                   drove_plot *plot);
+drove_status drove__figure_values(const drove_figure *f, const drove_page_settings *s,
+                                  drove_plot *plot);
 
 /* Labels, titles and identity of a row. */
 static inline void drove__figure_begin(const drove_figure *f, drove_plot *plot,

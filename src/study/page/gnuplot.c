@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096, MOST_BYTES = 64 << 20 };
@@ -57,7 +58,7 @@ static void name_picture(const char *folder, size_t i, char into[PATH_SIZE])
 
 static void remove_folder(const char *folder, size_t n)
 {
-    static const char *const names[] = {"script", "out", "err", "all.png"};
+    static const char *const names[] = {"script", "out", "err"};
     char path[PATH_SIZE];
     for (size_t i = 0; i < DROVE_COUNT(names); i++) {
         name_file(folder, names[i], path);
@@ -155,42 +156,87 @@ fail:
     return status;
 }
 
-/* ---- PNG ---- */
+/* ---- files ---- */
 
-enum { PNG_WIDTH = 760, PNG_HEIGHT = 520 };
+/* What the script ends with where gnuplot was built without the library for PDF. */
+#define NO_PDF "no terminal pdfcairo"
 
-drove_status drove__gnuplot_png(const char *program, const drove_plot *plot, size_t n,
-                                const char *path)
+/* Saves an SVG with the plot's title in the place of gnuplot's name. */
+static drove_status save_svg(const char *path, const char *svg, const char *title)
 {
-    char folder[PATH_SIZE], drawn[PATH_SIZE], *bytes = NULL;
+    static const char own[] = "<title>Gnuplot</title>";
+    char *text = NULL;
     size_t n_bytes;
+    const char *at = strstr(svg, own);
+    FILE *stream = at != NULL ? open_memstream(&text, &n_bytes) : NULL;
+    if (at == NULL) return drove__page_save(path, svg, strlen(svg));
+    if (stream == NULL) return drove__fail_nomem("a picture", 1);
+    fprintf(stream, "%.*s<title>", (int)(at - svg), svg);
+    drove__html_text(title, stream);
+    fprintf(stream, "</title>%s", at + sizeof own - 1);
+    bool is_whole = ferror(stream) == 0;
+    is_whole = fclose(stream) == 0 && is_whole;
+    const drove_status status =
+        is_whole ? drove__page_save(path, text, n_bytes) : drove__fail_nomem("a picture", n_bytes);
+    free(text);
+    return status;
+}
+
+drove_status drove__gnuplot_files(const char *program, const drove_plot *plot, size_t n,
+                                  bool is_pdf, const char *into)
+{
+    char folder[PATH_SIZE], path[PATH_SIZE], name[64];
+    const char *option = is_pdf ? "pdf" : "svg";
     FILE *script;
-    const size_t columns = n > 1 ? 2 : 1, rows = (n + columns - 1) / columns;
     if (n == 0)
-        return drove__fail(DROVE_E_DATA, "--png: expected runs with evaluations to draw, "
-                                         "found none");
+        return drove__fail(DROVE_E_DATA, "--%s: expected runs with evaluations to draw, found none",
+                           option);
+    if (mkdir(into, 0777) != 0 && errno != EEXIST)
+        return drove__fail_errno(DROVE_E_FILE, errno, "%s: cannot be created", into);
     DROVE_TRY(make_folder(folder));
     drove_status status = open_script(folder, &script);
     if (status != DROVE_OK) goto fail;
-    fprintf(script,
-            "set terminal pngcairo size %zu,%zu font 'sans,12' noenhanced\nset encoding utf8\n"
-            "set datafile missing 'NaN'\n",
-            columns * PNG_WIDTH, rows * PNG_HEIGHT);
-    name_file(folder, "all.png", drawn);
-    print_output(drawn, script);
-    fprintf(script, "set multiplot layout %zu,%zu\n", rows, columns);
+    if (is_pdf)
+        fputs("if (strstrt(GPVAL_TERMINALS, 'pdfcairo') == 0) exit message '" NO_PDF "' status 1\n",
+              script);
     for (size_t i = 0; i < n; i++) {
-        fprintf(script, "set title '%s'\n", plot[i].title); /* ours: without a quote */
+        const unsigned rows = drove__script_key_rows(&plot[i]);
+        if (is_pdf)
+            fprintf(script,
+                    "set terminal pdfcairo size 12cm,%.2fcm font 'Helvetica,9' linewidth 0.8 "
+                    "noenhanced background rgb 'white'\n",
+                    8.0 + 0.4 * rows);
+        else
+            fprintf(script,
+                    "set terminal svg size %d,%u font 'Helvetica, Arial, sans-serif,12' noenhanced "
+                    "background rgb 'white'\n",
+                    DROVE_SVG_WIDTH, DROVE_SVG_HEIGHT + 18 * rows);
+        fputs("set encoding utf8\nset datafile missing 'NaN'\n", script);
+        name_picture(folder, i, path);
+        print_output(path, script);
         drove__script_plot(&plot[i], i, false, script);
     }
-    fputs("unset multiplot\n", script);
+    fputs("set output\n", script);
     if ((status = close_script(script)) != DROVE_OK) goto fail;
-    if ((status = run(program, folder)) != DROVE_OK) goto fail;
-    status = drove__file_load(drawn, MOST_BYTES, &bytes, &n_bytes);
-    if (status == DROVE_OK) status = drove__page_save(path, bytes, n_bytes);
+    status = run(program, folder);
+    if (status == DROVE_E_SYSTEM && strstr(drove_error_text(), NO_PDF) != NULL)
+        status = drove__fail(DROVE_E_UNSUPPORTED,
+                             "--pdf: expected a gnuplot with the terminal pdfcairo, found %s "
+                             "without; --svg needs none",
+                             program);
+    for (size_t i = 0; i < n && status == DROVE_OK; i++) {
+        char *bytes = NULL;
+        size_t n_bytes;
+        name_picture(folder, i, path);
+        status = drove__file_load(path, MOST_BYTES, &bytes, &n_bytes);
+        snprintf(name, sizeof name, "%.50s.%s", plot[i].id, option);
+        name_file(into, name, path);
+        if (status == DROVE_OK && is_pdf) status = drove__page_save(path, bytes, n_bytes);
+        else if (status == DROVE_OK) status = save_svg(path, bytes, plot[i].title);
+        free(bytes);
+    }
 
 fail:
-    free(bytes);
-    remove_folder(folder, 0);
+    remove_folder(folder, n);
     return status;
 }

@@ -1,7 +1,7 @@
-/* study/page/gnuplot.h - draws plots by gnuplot, as SVG for a page or as one PNG.
+/* study/page/gnuplot.h - draws plots by gnuplot, as SVG for a page or as files of their own.
  *
  * gnuplot is a program of its own that need not be there.  It reads a script that has numbers,
- * labels of ours and, in a PNG, names in single quotes, within which gnuplot interprets nothing.
+ * labels of ours and, in files, names in single quotes, within which gnuplot interprets nothing.
  */
 #ifndef DROVE_STUDY_PAGE_GNUPLOT_H
 #define DROVE_STUDY_PAGE_GNUPLOT_H
@@ -17,10 +17,11 @@ bool drove__gnuplot_find(char *into, size_t size);
  * Errors: DROVE_E_SYSTEM (the program failed: what it said), DROVE_E_IO, DROVE_E_NOMEM; then all
  * svg are NULL. */
 drove_status drove__gnuplot_svg(const char *program, const drove_plot *plot, size_t n, char **svg);
-/* Draws all plots into one PNG, two in a row; the file appears whole or not at all.  Errors: the
- * same, and DROVE_E_FILE. */
-drove_status drove__gnuplot_png(const char *program, const drove_plot *plot, size_t n,
-                                const char *path);
+/* Draws each plot for print, without a title: FOLDER/ID.svg or ID.pdf; each appears whole or not at
+ * all.  Errors: the same, DROVE_E_FILE, DROVE_E_DATA (no plot), DROVE_E_UNSUPPORTED (this gnuplot
+ * has no PDF). */
+drove_status drove__gnuplot_files(const char *program, const drove_plot *plot, size_t n,
+                                  bool is_pdf, const char *folder);
 
 /* ---- svg.c: such pictures as parts of a page ----
  *

@@ -22,7 +22,6 @@ typedef struct page {
     drove_plot plot[MOST_FIGURES];
     char *svg[MOST_FIGURES]; /* NULL: no picture */
     size_t n;
-    bool is_main[MOST_FIGURES];
     char why[512]; /* there are no pictures; "": there are */
     bool is_live;
 } page;
@@ -35,7 +34,6 @@ static drove_status fill(page *p, const json_t *runs)
     for (const drove_figure *f = drove__figures; f->id != NULL && p->n < MOST_FIGURES; f++) {
         drove_plot *plot = &p->plot[p->n];
         drove_status status = f->fill(f, &p->settings, plot);
-        p->is_main[p->n] = f->is_main;
         if (status == DROVE_OK && plot->n_series > 0) p->n++;
         else drove__plot_fini(plot);
         DROVE_TRY(status);
@@ -206,21 +204,16 @@ drove_status drove__page_write(const json_t *runs, const char *path,
     return status;
 }
 
-drove_status drove__page_png(const json_t *runs, const char *path)
+drove_status drove__page_figures(const json_t *runs, bool is_pdf, const char *folder)
 {
     page *p;
     char program[PATH_MAX];
     if (!drove__gnuplot_find(program, sizeof program))
         return drove__fail(DROVE_E_UNSUPPORTED,
-                           "--png: expected gnuplot in PATH, found none (Debian: gnuplot-nox)");
+                           "--%s: expected gnuplot in PATH, found none (Debian: gnuplot-nox)",
+                           is_pdf ? "pdf" : "svg");
     DROVE_TRY(make(runs, false, &p));
-    size_t n = 0;
-    drove_plot *main = drove__alloc(p->n, sizeof *main); /* borrows from p */
-    for (size_t i = 0; main != NULL && i < p->n; i++)
-        if (p->is_main[i]) main[n++] = p->plot[i];
-    drove_status status = main != NULL ? drove__gnuplot_png(program, main, n, path)
-                                       : drove__fail_nomem("figures", p->n * sizeof *main);
-    drove__free(main);
+    drove_status status = drove__gnuplot_files(program, p->plot, p->n, is_pdf, folder);
     fini(p);
     return status;
 }

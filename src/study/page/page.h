@@ -16,9 +16,10 @@ drove_status drove__page_write(const json_t *runs, const char                   
 drove_status drove__page_text(const json_t *runs, bool                                is_live,
                               void (*message)(void *context, const char *line), void *context,
                               char **out, size_t *n_bytes);
-/* The main figures as a PNG.  Errors: DROVE_E_UNSUPPORTED (no gnuplot), DROVE_E_DATA (nothing to
- * draw), DROVE_E_SYSTEM, DROVE_E_FILE, DROVE_E_IO, DROVE_E_NOMEM. */
-drove_status drove__page_png(const json_t *runs, const char *path);
+/* A file of each figure, ID.svg or ID.pdf, in a folder, which is made if it is not there.  Errors:
+ * DROVE_E_UNSUPPORTED (no gnuplot, or one without PDF), DROVE_E_DATA (nothing to draw),
+ * DROVE_E_SYSTEM, DROVE_E_FILE, DROVE_E_IO, DROVE_E_NOMEM. */
+drove_status drove__page_figures(const json_t *runs, bool is_pdf, const char *folder);
 
 /* ---- style.c ---- */
 

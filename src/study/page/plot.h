@@ -14,6 +14,7 @@
 
 typedef enum drove_plot_kind {
     DROVE_PLOT_LINES,   /* y over x, with a band from low to high where there is one */
+    DROVE_PLOT_POINTS,  /* dots, and lines where a series is one */
     DROVE_PLOT_STEPS,   /* y holds until the next x */
     DROVE_PLOT_NEEDLES, /* a needle from 0 to y at each x: histograms */
     DROVE_PLOT_BARS,    /* for each category a bar of every series, side by side */
@@ -33,6 +34,7 @@ typedef struct drove_series {
     size_t  n, n_all;   /* boxes: n_all runs, of which n have the figure; 0: nobody asked */
     double *x, *y;      /* [n]; bars: x is the category, from 1; boxes: y alone, sorted */
     double *low, *high; /* [n], the quartiles; NULL: no band */
+    bool    is_line;    /* of a plot of points */
     bool    is_thinned; /* of more than DROVE_PLOT_MOST_POINTS points some are left out */
 } drove_series;
 

@@ -16,6 +16,9 @@ static const char *const printed[DROVE_PLOT_MOST_SERIES] = {"#0072b2", "#d55e00"
 
 /* Numbers of gnuplot's markers: disc, square, triangle, diamond, circle, box, cross, pentagon. */
 static const int marker[DROVE_PLOT_MOST_SERIES] = {7, 5, 9, 13, 6, 4, 2, 15};
+static const int pattern[DROVE_PLOT_MOST_SERIES] = {3, 4, 1, 5, 2, 6, 7, 0};
+/* The same without filling, so that dots show what lies under them. */
+static const int hollow[DROVE_PLOT_MOST_SERIES] = {6, 4, 8, 12, 6, 4, 2, 14};
 static const char *const dash[DROVE_PLOT_MOST_SERIES] = {"solid",     "(9,5)",         "(3,3)",
                                                          "(9,4,3,4)", "(14,5)",        "(6,3)",
                                                          "(2,5)",     "(12,4,3,4,3,4)"};
@@ -97,6 +100,16 @@ static void print_range(const drove_plot *plot, bool of_x, FILE *stream)
     else if (of_x) fprintf(stream, "set xrange [%.9g:%.9g]\n", least, most);
 }
 
+/* Dots at the edge are seen whole. */
+static void print_room(const drove_plot *plot, bool of_x, FILE *stream)
+{
+    double least, most;
+    drove__plot_range(plot, of_x, &least, &most);
+    if (isnan(least)) return;
+    const double room = most > least ? 0.03 * (most - least) : fmax(fabs(most), 1.0);
+    fprintf(stream, "set %crange [%.9g:%.9g]\n", of_x ? 'x' : 'y', least - room, most + room);
+}
+
 static void print_axes(const drove_plot *plot, bool is_page, FILE *stream)
 {
     const char *const names[] = {"xlabel", "ylabel"};
@@ -131,6 +144,8 @@ static void print_axes(const drove_plot *plot, bool is_page, FILE *stream)
     } else print_range(plot, true, stream);
     if (plot->kind == DROVE_PLOT_LINES || plot->kind == DROVE_PLOT_BOXES)
         print_range(plot, false, stream);
+    if (plot->kind == DROVE_PLOT_POINTS)
+        for (int k = 0; k < 2; k++) print_room(plot, k == 0, stream);
     if (is_bars(plot) || plot->kind == DROVE_PLOT_STEPS) fputs("set yrange [0:*]\n", stream);
     if (plot->kind == DROVE_PLOT_STEPS && plot->log_y) fputs("set yrange [*:*]\n", stream);
     if (plot->is_share && is_bars(plot)) fputs("set yrange [0:1]\n", stream);
@@ -163,6 +178,16 @@ static void draw_lines(const drove_plot *plot, size_t number, bool is_page, FILE
     for (size_t i = 0; i < plot->n_series; i++) {
         const drove_series *s = &plot->series[i];
         const bool is_steps = plot->kind == DROVE_PLOT_STEPS;
+        if (plot->kind == DROVE_PLOT_POINTS) {
+            fprintf(stream, "%s$d%zu_%zu using 1:2 with %s", comma, number, i,
+                    s->is_line ? "lines" : "points");
+            print_look(i, is_page, stream);
+            if (s->is_line) fprintf(stream, " dt %s lw 1.5", dash[i % DROVE_PLOT_MOST_SERIES]);
+            else fprintf(stream, " pt %d ps 0.5", hollow[i % DROVE_PLOT_MOST_SERIES]);
+            print_title(s, is_page, stream);
+            comma = ", ";
+            continue;
+        }
         fprintf(stream, "%s$d%zu_%zu using 1:2 with %s", comma, number, i,
                 is_steps ? "steps" : "linespoints");
         print_look(i, is_page, stream);
@@ -205,7 +230,11 @@ static void draw_bars(const drove_plot *plot, size_t number, bool is_page, FILE 
                 plot->kind == DROVE_PLOT_BARS ? width * ((double)i + 0.5) - 0.4 : 0.0);
         for (size_t k = plot->kind == DROVE_PLOT_BARS ? column : 0; k <= column; k++)
             fprintf(stream, "%s$%zu", k > 0 && plot->kind != DROVE_PLOT_BARS ? "+" : "", k + 2);
-        fprintf(stream, "):(%.4f) with boxes fs solid 1 noborder", width);
+        /* on paper also hatched, for those who print without colours */
+        if (is_page) fprintf(stream, "):(%.4f) with boxes fs solid 1 noborder", width);
+        else
+            fprintf(stream, "):(%.4f) with boxes fs pattern %d border rgb '#222222'", width,
+                    pattern[column % DROVE_PLOT_MOST_SERIES]);
         print_look(column, is_page, stream);
         print_title(&plot->series[column], is_page, stream);
     }
@@ -228,6 +257,30 @@ static void draw_boxes(const drove_plot *plot, size_t number, bool is_page, FILE
         print_look(1, is_page, stream);
         fputs(" notitle", stream);
     }
+}
+
+/* One column where names are long.  A name alone says nothing that a caption does not. */
+unsigned drove__script_key_rows(const drove_plot *plot)
+{
+    enum { LONG = 30, ROWS = 4 };
+    bool is_long = false;
+    if (plot->n_series < 2 || plot->kind == DROVE_PLOT_BOXES) return 0;
+    for (size_t i = 0; i < plot->n_series; i++)
+        is_long = is_long || strlen(plot->series[i].name) > LONG;
+    return !is_long && plot->n_series > ROWS ? ROWS : (unsigned)plot->n_series;
+}
+
+/* Below the axis and its label. */
+static void print_key(const drove_plot *plot, FILE *stream)
+{
+    const unsigned n = drove__script_key_rows(plot);
+    fprintf(stream, "set bmargin %u\n", has_counts(plot) ? 5 : n + 4);
+    if (n == 0) fputs("unset key\n", stream);
+    else
+        fprintf(stream,
+                "set key at screen 0.02,0.02 bottom left vertical Left reverse maxrows %u samplen "
+                "3\n",
+                n);
 }
 
 void drove__script_plot(const drove_plot *plot, size_t number, bool is_page, FILE *stream)
@@ -272,16 +325,8 @@ void drove__script_plot(const drove_plot *plot, size_t number, bool is_page, FIL
         fputs("EOD\n", stream);
     }
 
-    /* axes, and a key below the picture: one column where names are long */
     print_axes(plot, is_page, stream);
-    if (!is_page) {
-        size_t longest = 0;
-        for (size_t i = 0; i < plot->n_series; i++)
-            longest =
-                strlen(plot->series[i].name) > longest ? strlen(plot->series[i].name) : longest;
-        fprintf(stream, "set key outside below left vertical Left reverse maxrows %d samplen 3\n",
-                longest > 30 ? DROVE_PLOT_MOST_SERIES : 4);
-    }
+    if (!is_page) print_key(plot, stream);
 
     if (plot->kind == DROVE_PLOT_BOXES) draw_boxes(plot, number, is_page, stream);
     else if (is_bars(plot)) draw_bars(plot, number, is_page, stream);
@@ -293,6 +338,11 @@ void drove__script_plot(const drove_plot *plot, size_t number, bool is_page, FIL
 int drove__script_marker(size_t series)
 {
     return marker[series % DROVE_PLOT_MOST_SERIES];
+}
+
+int drove__script_dot(size_t series)
+{
+    return hollow[series % DROVE_PLOT_MOST_SERIES];
 }
 
 const char *drove__script_dash(size_t series)

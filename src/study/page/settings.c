@@ -126,7 +126,45 @@ static void number(drove_page_settings *s)
     for (size_t i = 0; i < s->n && !is_one; i++) s->setting[i].number = i + 1;
 }
 
+/* Of runs by themselves a setting with one run has its folder's name, too: the last part of the
+ * path, or the whole path where another run's is called the same. */
+static void name_folder(const drove_page_settings *s, drove_page_setting *x)
+{
+    const json_t *run = json_array_get(s->runs, x->run[0]);
+    const char *path = drove__html_word(run, "run");
+    const char *slash = strrchr(path, '/'), *folder = slash != NULL ? slash + 1 : path;
+    char name[2 * DROVE_PLOT_TEXT];
+    if (x->n_runs > 1 || json_is_string(json_object_get(run, "sweep"))) return;
+    for (size_t i = 0; i < json_array_size(s->runs); i++) {
+        const char *other = drove__html_word(json_array_get(s->runs, i), "run");
+        const char *cut = strrchr(other, '/');
+        if (i != x->run[0] && strcmp(cut != NULL ? cut + 1 : other, folder) == 0) folder = path;
+    }
+    drove__html_copy(x->label, sizeof x->label, folder);
+    if (strcmp(x->name, path) == 0) snprintf(name, sizeof name, "%.150s", folder);
+    else snprintf(name, sizeof name, "%.80s: %s", folder, x->name);
+    drove__html_copy(x->name, sizeof x->name, name);
+}
+
 /* ---- what is known of a setting ---- */
+
+const drove_page_metric drove__page_metrics[DROVE_PAGE_METRICS] = {
+    {"test_loss", "loss"},
+    {"test_metrics.accuracy", "accuracy"},
+    {"test_metrics.balanced_accuracy", "balanced accuracy"},
+    {"test_metrics.auc", "AUC"},
+    {"test_metrics.average_precision", "average precision"},
+    {"test_metrics.f1_macro", "F1 (mean)"},
+    {"test_metrics.f1_micro", "micro-F1"},
+    {"test_metrics.rmse", "RMSE"},
+    {"test_metrics.mae", "MAE"},
+    {"test_metrics.r2", "R\302\262"}};
+
+static double metric_of(const json_t *run, const char *key)
+{
+    const double value = drove__html_get(json_object_get(run, "final"), key);
+    return isnan(value) ? drove__run_figure(run, key) : value;
+}
 
 static drove_status median_of(const drove_page_settings *s, size_t setting, const char *figure,
                               double *out)
@@ -141,6 +179,23 @@ static drove_status median_of(const drove_page_settings *s, size_t setting, cons
     drove__sort(x, n);
     *out = drove__quantile(x, n, 0.5);
     drove__free(x);
+    return DROVE_OK;
+}
+
+static drove_status measure_held_out(const drove_page_settings *s, drove_page_setting *x)
+{
+    double *value = drove__alloc(x->n_runs, sizeof *value);
+    if (value == NULL) return drove__fail_nomem("figures", x->n_runs * sizeof *value);
+    for (size_t k = 0; k < DROVE_PAGE_METRICS; k++) {
+        size_t n = 0;
+        for (size_t r = 0; r < x->n_runs; r++) {
+            value[n] = metric_of(json_array_get(s->runs, x->run[r]), drove__page_metrics[k].key);
+            n += isfinite(value[n]);
+        }
+        drove__sort(value, n);
+        x->held_out[k] = n > 0 ? drove__quantile(value, n, 0.5) : NAN;
+    }
+    drove__free(value);
     return DROVE_OK;
 }
 
@@ -168,6 +223,9 @@ drove_status drove__settings_init(drove_page_settings *s, const json_t *runs)
         s->has_target = s->has_target || x->n_reached > 0;
         DROVE_TRY(median_of(s, i, "target_s", &x->target_s));
         DROVE_TRY(median_of(s, i, "loss", &x->loss));
+        DROVE_TRY(measure_held_out(s, x));
+        drove__html_copy(x->label, sizeof x->label, x->name);
+        if (s->n > 1) name_folder(s, x);
     }
 
     /* the best settings: by their numbers, and the very best by how good they are */
@@ -198,6 +256,6 @@ void drove__setting_label(const drove_page_settings *s, size_t setting, char *in
     if (s->n == 1) snprintf(text, sizeof text, "%s", s->setting[setting].name);
     else
         snprintf(text, sizeof text, "%zu: %s", s->setting[setting].number,
-                 s->setting[setting].name);
+                 s->setting[setting].label);
     drove__html_copy(into, size, text);
 }

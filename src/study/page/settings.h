@@ -9,15 +9,23 @@
 
 #include <jansson.h>
 
-enum { DROVE_PAGE_BEST = 5 };
+enum { DROVE_PAGE_BEST = 5, DROVE_PAGE_METRICS = 10 };
+
+/* The figures of the held-out data that runs are compared by, test_loss or of test_metrics. */
+typedef struct drove_page_metric {
+    const char *key, *name;
+} drove_page_metric;
+extern const drove_page_metric drove__page_metrics[DROVE_PAGE_METRICS];
 
 typedef struct drove_page_setting {
-    char    name[DROVE_PLOT_TEXT]; /* "hogwild, lr 0.05": from files, to be escaped */
-    size_t  number;                /* from 1; of a sweep the sweep's, for --pair */
-    size_t *run;                   /* [n_runs] numbers in .runs */
+    char    name[DROVE_PLOT_TEXT];  /* "hogwild, lr 0.05": from files, to be escaped */
+    char    label[DROVE_PLOT_TEXT]; /* in legends: of a run by itself its folder, else the name */
+    size_t  number;                 /* from 1; of a sweep the sweep's, for --pair */
+    size_t *run;                    /* [n_runs] numbers in .runs */
     size_t  n_runs;
     size_t  n_reached, n_missed, n_crashed, n_other; /* other: finished, goes on, refused ... */
-    double  target_s, loss; /* medians; a run without one counts as infinite */
+    double  target_s, loss;               /* medians; a run without one counts as infinite */
+    double  held_out[DROVE_PAGE_METRICS]; /* medians of the runs that have it; NaN: none has */
 } drove_page_setting;
 
 typedef struct drove_page_settings {

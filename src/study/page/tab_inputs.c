@@ -47,19 +47,19 @@ static size_t measure(const drove_modelfile *file, input *list)
     return n;
 }
 
-static void begin(const char *title, const char *caption, const char *number, FILE *stream)
+/* second NULL: a number alone. */
+static void begin(const char *title, const char *caption, const char *number, const char *second,
+                  FILE *stream)
 {
-    const char *const heads[] = {"column", number, ""};
+    const char *const one[] = {"column", number, ""}, *const two[] = {"column", number, second, ""};
     fprintf(stream, "<figure><figcaption>%s</figcaption>", title);
     drove__html_table("Inputs", caption, stream);
-    drove__html_heads(heads, DROVE_COUNT(heads), stream);
+    drove__html_heads(second != NULL ? two : one, second != NULL ? 4 : 3, stream);
 }
 
 /* A row; part: of the longest bar. */
-static void print_row(const char *name, double number, double part, FILE *stream)
+static void print_bar(double part, FILE *stream)
 {
-    drove__html_row(name, stream);
-    drove__html_cell(number, stream);
     fprintf(stream,
             "<td style=\"min-width:8rem\"><div style=\"width:%.1f%%;height:.8em;background:"
             "var(--s0)\"></div></td></tr>\n",
@@ -81,21 +81,31 @@ static bool print_importance(const json_t *summary, FILE *stream)
     const json_t *columns = json_object_get(importance, "columns");
     const size_t n = json_array_size(columns);
     if (n == 0) return false;
+    const double rmse = drove__html_get(importance, "rmse");
+    const bool are_values = !isnan(rmse);
     const double most = drove__html_get(json_array_get(columns, 0), "loss_increase");
-    char caption[512];
+    char caption[640], of_rmse[64] = "";
+    if (are_values) snprintf(of_rmse, sizeof of_rmse, "the RMSE, which is %.4g,", rmse);
     snprintf(caption, sizeof caption,
-             "Growth of the mean loss when the values of a column change places among %.0f %s "
-             "examples. Where two columns say the same, neither gets the credit: shuffling one "
-             "leaves the other.",
+             "Growth of %s when the values of a column change places among %.0f %s examples; bars "
+             "are of the loss. Where two columns say the same, neither gets the credit: shuffling "
+             "one leaves the other.",
+             are_values ? of_rmse : "the mean loss, and loss of accuracy,",
              drove__html_get(importance, "examples"),
              strcmp(drove__html_word(importance, "data"), "held-out") == 0 ? "held-out"
                                                                            : "training");
-    begin("Columns that matter most", caption, "growth", stream);
+    begin("Columns that matter most", caption, are_values ? "RMSE" : "loss",
+          are_values ? "RMSE (%)" : "accuracy (points)", stream);
     for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
         const json_t *column = json_array_get(columns, i);
-        const double growth = drove__html_get(column, "loss_increase");
-        print_row(drove__html_word(column, "column"), growth, most > 0.0 ? growth / most : 0.0,
-                  stream);
+        const double loss = drove__html_get(column, "loss_increase");
+        const double of_value = drove__html_get(column, "rmse_increase");
+        drove__html_row(drove__html_word(column, "column"), stream);
+        drove__html_cell(are_values ? of_value : loss, stream);
+        drove__html_cell(are_values ? (rmse > 0.0 ? 100.0 * of_value / rmse : NAN)
+                                    : 100.0 * drove__html_get(column, "accuracy_decrease"),
+                         stream);
+        print_bar(most > 0.0 ? loss / most : 0.0, stream);
     }
     end(n, stream);
     return true;
@@ -125,10 +135,12 @@ void drove__page_inputs(const drove_page_settings *s, FILE *stream)
                      "in the first layer; the largest is 1.%s",
                      is_network ? " Of a network with more layers it is a hint, not a measure."
                                 : "");
-            begin("Inputs with the largest weights", caption, "weight", stream);
+            begin("Inputs with the largest weights", caption, "weight", NULL, stream);
             for (size_t i = 0; i < n && i < MOST_COLUMNS; i++) {
                 const double part = list[0].weight > 0.0 ? list[i].weight / list[0].weight : 0.0;
-                print_row(list[i].name, part, part, stream);
+                drove__html_row(list[i].name, stream);
+                drove__html_cell(part, stream);
+                print_bar(part, stream);
             }
             end(n, stream);
         }

@@ -44,12 +44,40 @@ static void print_metrics(const json_t *held_out, const json_t *training, FILE *
     fputs("</tbody></table></div>\n", stream);
 }
 
-/* ---- confusion ---- */
+/* ---- classes ---- */
 
 static const char *class_of(const json_t *metrics, size_t i)
 {
     return drove__html_word(json_array_get(json_object_get(metrics, "per_class"), i), "class");
 }
+
+static void print_classes(const json_t *metrics, const char *of, FILE *stream)
+{
+    static const char *const heads[] = {"class", "precision", "recall", "F1", "examples"};
+    static const char *const keys[] = {"precision", "recall", "f1", "support"};
+    const json_t *all = json_object_get(metrics, "per_class");
+    const size_t n = json_array_size(all);
+    if (n == 0) return;
+    fprintf(stream, "<figure><figcaption>Classes, %s</figcaption>", of);
+    drove__html_table("Classes",
+                      "Precision: the share of the examples predicted as the class that have it; "
+                      "recall: the share of those that have it that are predicted as it.",
+                      stream);
+    drove__html_heads(heads, DROVE_COUNT(heads), stream);
+    for (size_t i = 0; i < n && i < MOST_CLASSES; i++) {
+        drove__html_row(class_of(metrics, i), stream);
+        for (size_t k = 0; k < DROVE_COUNT(keys); k++)
+            drove__html_cell(drove__html_get(json_array_get(all, i), keys[k]), stream);
+        fputs("</tr>\n", stream);
+    }
+    fputs("</tbody></table></div>", stream);
+    if (n > MOST_CLASSES)
+        fprintf(stream, "<p class=note>%zu more: drove eval --json has them.</p>",
+                n - MOST_CLASSES);
+    fputs("</figure>\n", stream);
+}
+
+/* ---- confusion ---- */
 
 static double cell_of(const json_t *row, size_t i)
 {
@@ -143,8 +171,10 @@ void drove__page_model(const drove_page_settings *s, FILE *stream)
         print_metrics(held_out, training, stream);
         fputs("</figure>\n", stream);
     }
-    print_confusion(held_out, "held-out data", stream);
-    if (!json_is_object(held_out)) print_confusion(training, "training data", stream);
+    const json_t *shown = json_is_object(held_out) ? held_out : training;
+    const char *of = json_is_object(held_out) ? "held-out data" : "training data";
+    print_classes(shown, of, stream);
+    print_confusion(shown, of, stream);
     drove__page_inputs(s, stream);
     drove__page_throughput(s, stream);
     fputs("</div>\n", stream);

@@ -18,31 +18,53 @@
 
 void drove__page_settings(const drove_page_settings *s, FILE *stream)
 {
-    static const char *const heads[] = {"number",
-                                        "setting",
-                                        "runs",
-                                        "reached",
-                                        "missed",
-                                        "crashed",
-                                        "other",
-                                        "median time to target (s)",
-                                        "median loss at the end"};
+    static const struct {
+        const char *name;
+        bool of_targets;
+    } heads[] = {{"number", false}, {"setting", false},
+                 {"runs", false},   {"reached", true},
+                 {"missed", true},  {"crashed", false},
+                 {"other", true},   {"time to target (s)", true}};
     if (s->n < 2) return;
+
+    /* Columns that have something to say: targets that were asked for, figures that are known. */
+    bool was_asked = false, has[DROVE_PAGE_METRICS] = {false};
+    for (size_t i = 0; i < s->n; i++) {
+        was_asked = was_asked || s->setting[i].n_reached + s->setting[i].n_missed > 0;
+        for (size_t k = 0; k < DROVE_PAGE_METRICS; k++)
+            has[k] = has[k] || isfinite(s->setting[i].held_out[k]);
+    }
     fputs("<h2 id=settings>Settings</h2>", stream);
     drove__html_table("Settings",
-                      "A run without the figure counts as infinite in a median; other: finished "
-                      "without a target, refused, or going on.",
+                      was_asked ? "Medians over the runs, of which one that missed the target "
+                                  "took for ever and one that crashed has infinite loss; other: "
+                                  "finished without a target, refused, or going on. A dash: half "
+                                  "of the runs or more have none."
+                                : "Medians over the runs, of which one that crashed has infinite "
+                                  "loss. A dash: half of the runs or more have none.",
                       stream);
-    drove__html_heads(heads, DROVE_COUNT(heads), stream);
+    fputs("<thead><tr>", stream);
+    for (size_t k = 0; k < DROVE_COUNT(heads); k++)
+        if (was_asked || !heads[k].of_targets) drove__html_head_cell(heads[k].name, "col", stream);
+    drove__html_head_cell("training loss", "col", stream);
+    for (size_t k = 0; k < DROVE_PAGE_METRICS; k++) {
+        char head[64];
+        snprintf(head, sizeof head, "held-out %s", drove__page_metrics[k].name);
+        if (has[k]) drove__html_head_cell(head, "col", stream);
+    }
+    fputs("</tr></thead><tbody>\n", stream);
     for (size_t i = 0; i < s->n; i++) {
         const drove_page_setting *x = &s->setting[i];
         const size_t counts[] = {x->n_runs, x->n_reached, x->n_missed, x->n_crashed, x->n_other};
         fprintf(stream, "<tr><td class=n>%zu</td>", x->number);
         drove__html_head_cell(x->name, "row", stream);
-        for (size_t k = 0; k < 5; k++) fprintf(stream, "<td class=n>%zu</td>", counts[k]);
-        const bool was_asked = x->n_reached + x->n_missed > 0;
-        drove__html_cell(was_asked ? x->target_s : NAN, stream);
-        drove__html_cell(x->loss, stream);
+        for (size_t k = 0; k < DROVE_COUNT(counts); k++)
+            if (was_asked || !heads[k + 2].of_targets)
+                fprintf(stream, "<td class=n>%zu</td>", counts[k]);
+        if (was_asked) drove__html_cell(isfinite(x->target_s) ? x->target_s : NAN, stream);
+        drove__html_cell(isfinite(x->loss) ? x->loss : NAN, stream);
+        for (size_t k = 0; k < DROVE_PAGE_METRICS; k++)
+            if (has[k]) drove__html_cell(x->held_out[k], stream);
         fputs("</tr>\n", stream);
     }
     fputs("</tbody></table></div>\n", stream);

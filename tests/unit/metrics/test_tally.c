@@ -233,6 +233,94 @@ TEST(an_area_needs_both_kinds_and_numbers)
     drove__ranking_destroy(NULL);
 }
 
+/* ---- curves and samples ---- */
+
+TEST(points_of_a_curve_are_counts_and_close_together)
+{
+    rows *r = calloc(1, sizeof *r);
+    for (int is_weighted = 0; is_weighted < 2; is_weighted++) {
+        drove_metrics_point point[DROVE_METRICS_POINTS];
+        double positive, all;
+        size_t n;
+        const drove_ranking_options opt = {.n_columns = 1, .n_rows = N_ROWS};
+        drove_ranking *ranking;
+        draw_rows(r, 2, 1, false);
+        for (unsigned i = 0; i < N_ROWS; i++) r->score[i] += 1e-5f * (float)i; /* fewer ties */
+        count_above(r, 1, 0, is_weighted != 0, -INFINITY, &positive, &all);
+        assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
+        for (unsigned i = 0; i < N_ROWS; i++)
+            drove__ranking_add(ranking, &r->score[i], r->truth[i],
+                               is_weighted ? (double)r->weight[i] : 1.0);
+        assert_int_equal(drove__ranking_curve(ranking, positive, all - positive, point, &n),
+                         DROVE_OK);
+        assert_true(n > 40 && n <= DROVE_METRICS_POINTS);
+        for (size_t i = 0; i < n; i++) {
+            double hit, said;
+            count_above(r, 1, 0, is_weighted != 0, point[i].score, &hit, &said);
+            assert_true(fabs(point[i].recall - hit / positive) < 1e-12);
+            assert_true(fabs(point[i].false_positive_rate - (said - hit) / (all - positive)) <
+                        1e-12);
+            assert_true(fabs(point[i].precision - hit / said) < 1e-12);
+            if (i == 0) continue;
+            assert_true(point[i].score < point[i - 1].score);
+            assert_true(point[i].recall - point[i - 1].recall < 0.04);
+            assert_true(point[i].false_positive_rate - point[i - 1].false_positive_rate < 0.04);
+        }
+        assert_true(fabs(point[n - 1].recall - 1.0) < 1e-12);
+        assert_true(fabs(point[n - 1].false_positive_rate - 1.0) < 1e-12);
+
+        /* a class without rows, a NaN: no curve */
+        const float nan = NAN;
+        assert_int_equal(drove__ranking_curve(ranking, 0.0, 1.0, point, &n), DROVE_OK);
+        assert_int_equal(n, 0);
+        drove__ranking_destroy(ranking);
+        assert_int_equal(drove__ranking_create(&opt, &ranking), DROVE_OK);
+        drove__ranking_add(ranking, &nan, 1, 1.0);
+        assert_int_equal(drove__ranking_curve(ranking, 1.0, 1.0, point, &n), DROVE_OK);
+        assert_int_equal(n, 0);
+        drove__ranking_destroy(ranking);
+    }
+    free(r);
+}
+
+/* Few rows are all there; of many, 300 at equal distances, whatever the blocks are. */
+TEST(a_sample_has_rows_at_equal_distances)
+{
+    static float target[1000], value[1000];
+    static const double mean[1] = {3.0};
+    for (unsigned i = 0; i < 1000; i++) {
+        target[i] = (float)i;
+        value[i] = (float)i + 0.5f;
+    }
+    for (size_t size = 7; size <= 1000; size += 993) {
+        for (size_t n = 10; n <= 1000; n += 990) {
+            const drove_tally_options opt = {
+                .kind = DROVE_METRICS_VALUES, .n_columns = 1, .n_rows = n, .constant = mean};
+            drove_tally *t;
+            drove_metrics *m;
+            assert_int_equal(drove__tally_create(&opt, &t), DROVE_OK);
+            for (size_t i = 0; i < n; i += size) {
+                const drove_tally_rows block = {.n_rows = n - i < size ? n - i : size,
+                                                .score = value + i,
+                                                .y_value = target + i};
+                assert_int_equal(drove__tally_add(t, &block), DROVE_OK);
+            }
+            assert_int_equal(drove__tally_metrics(t, &m), DROVE_OK);
+            assert_int_equal(m->n_pairs, n < DROVE_METRICS_PAIRS ? n : DROVE_METRICS_PAIRS);
+            assert_true(m->pair[0].target == 0.0);
+            for (size_t i = 0; i < m->n_pairs; i++) {
+                assert_true(m->pair[i].prediction == m->pair[i].target + 0.5);
+                if (i == 0) continue;
+                const double step = m->pair[i].target - m->pair[i - 1].target;
+                assert_true(n == 10 ? step == 1.0 : step == 3.0 || step == 4.0);
+            }
+            assert_true(n == 10 || m->pair[m->n_pairs - 1].target >= 996.0);
+            drove_metrics_destroy(m);
+            drove__tally_destroy(t);
+        }
+    }
+}
+
 /* ---- tallies ---- */
 
 static const double thirds[3] = {0.5, 0.3, 0.2};

@@ -67,7 +67,8 @@ TEST(the_keys_are_these)
                                        "rmse",      "mae",
                                        "r2",        "f1_micro",
                                        "constant",  "per_value",
-                                       "threshold", "average_precision"};
+                                       "threshold", "average_precision",
+                                       "curve",     "sample"};
     drove_metrics_class per_class[2];
     drove_metrics m = two_classes(per_class);
     json_t *object = json_of(&m);
@@ -255,12 +256,16 @@ TEST(the_worst_bin_is_named)
 
 TEST(importance_for_programs)
 {
-    static const drove_importance_column column[] = {{"age", 0.5}, {"zip", NAN}};
-    drove_importance_facts f = {2, 10, true, column};
+    static const drove_importance_column column[] = {{"age", 0.5, NAN, 0.125},
+                                                     {"zip", NAN, NAN, -0.25}};
+    drove_importance_facts f = {2, 10, true, NAN, 0.75, column};
     json_t *object = drove__report_importance_json(&f),
-           *wanted = json_loads("{\"data\": \"held-out\", \"examples\": 10, \"columns\":"
-                                " [{\"column\": \"age\", \"loss_increase\": 0.5},"
-                                "  {\"column\": \"zip\", \"loss_increase\": null}]}",
+           *wanted = json_loads("{\"data\": \"held-out\", \"examples\": 10, \"rmse\": null,"
+                                " \"accuracy\": 0.75, \"columns\":"
+                                " [{\"column\": \"age\", \"loss_increase\": 0.5,"
+                                " \"rmse_increase\": null, \"accuracy_decrease\": 0.125},"
+                                "  {\"column\": \"zip\", \"loss_increase\": null,"
+                                " \"rmse_increase\": null, \"accuracy_decrease\": -0.25}]}",
                                 0, NULL);
     assert_true(json_equal(object, wanted));
     json_decref(object);
@@ -274,6 +279,33 @@ TEST(importance_for_programs)
     object = drove__report_importance_json(&f);
     assert_true(json_is_null(object));
     json_decref(object);
+}
+
+static void expect_importance(const drove_importance_facts *f, const char *expected)
+{
+    char *text;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    drove__report_importance_print(f, stream);
+    fclose(stream);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+TEST(importance_for_people)
+{
+    const drove_importance_column values[] = {{"age", 9.0, 6.0, NAN}, {"zip", -1.0, -0.1, NAN}};
+    const drove_importance_column classes[] = {{"age", 0.5, NAN, 0.125}};
+    const drove_importance_column rare[] = {{"age", 0.5, NAN, 0.0}};
+    expect_importance(&(drove_importance_facts){2, 10, true, 4.0, NAN, values},
+                      "  columns     age 1.5e+02 % ...: growth of the held-out RMSE, 4, when a "
+                      "column's values change places\n");
+    expect_importance(&(drove_importance_facts){1, 10, false, NAN, 0.9, classes},
+                      "  columns     age 12: points of training accuracy that are lost when a "
+                      "column's values change places\n");
+    expect_importance(&(drove_importance_facts){1, 10, true, NAN, 0.9, rare},
+                      "  columns     age 0.5: growth of the held-out loss when a column's values "
+                      "change places\n");
 }
 
 TEST(no_metrics_are_null)
@@ -390,17 +422,19 @@ TEST(the_summary_of_a_run_has_two_lines)
 /* The columns that the loss needs, and how many more there are. */
 TEST(columns_by_importance)
 {
-    static const drove_importance_column column[] = {{"age", 0.5}, {"zip", 0.25}, {"noise", 0.0}};
+    static const drove_importance_column column[] = {{"age", 0.5, NAN, 0.0},
+                                                     {"zip", 0.25, NAN, 0.0},
+                                                     {"noise", 0.0, NAN, 0.0}};
     static const struct {
         drove_importance_facts facts;
         const char *expected;
     } of[] = {
-        {{0, 10, true, NULL}, ""},
-        {{1, 10, true, column + 2}, "  columns     none lowers the held-out loss\n"},
-        {{1, 10, false, column},
+        {{0, 10, true, NAN, 0.5, NULL}, ""},
+        {{1, 10, true, NAN, 0.5, column + 2}, "  columns     none lowers the held-out loss\n"},
+        {{1, 10, false, NAN, 0.5, column},
          "  columns     age 0.5: growth of the training loss when a column's values change "
          "places\n"},
-        {{3, 10, true, column},
+        {{3, 10, true, NAN, 0.5, column},
          "  columns     age 0.5, zip 0.25 ...: growth of the held-out loss when a column's values "
          "change places\n"},
     };

@@ -138,6 +138,16 @@ TEST(increases_are_the_variances_of_a_linear_models_terms)
         expect_about(increase_of(&found, "b"), 2.0 * variance(part_b));
         if (with_towns) expect_about(increase_of(&found, "town"), 2.0 * variance(part_town));
         assert_true(fabs(increase_of(&found, "noise")) < 1e-5);
+
+        /* the root of the mean square of w (x' - x), which is twice the loss, as the model errs in
+         * nothing else */
+        for (size_t i = 0; i < found.n_columns; i++) {
+            const drove_importance_column *c = &found.column[i];
+            const double all = found.rmse * found.rmse + c->loss_increase;
+            assert_true(fabs(found.rmse + c->rmse_increase - sqrt(fmax(all, 0.0))) <
+                        0.01 * sqrt(fmax(all, 1e-4)));
+            assert_true(isnan(c->accuracy_decrease) && isnan(found.accuracy));
+        }
         for (size_t i = 1; i < found.n_columns; i++)
             assert_true(found.column[i - 1].loss_increase >= found.column[i].loss_increase);
         drove__importance_fini(&found);
