@@ -54,6 +54,11 @@ static inline double drove__spend_loads(size_t n_floats, double taken_ns)
 {
     return drove__virtual_loaded((double)n_floats * sizeof(float), taken_ns);
 }
+/* The stores go over so many numbers that others have stored since the loads. */
+static inline void drove__spend_overwrite(uint64_t n_floats)
+{
+    drove__virtual_overwrite(n_floats);
+}
 static inline void drove__spend_stores(double left_ns)
 {
     drove__virtual_stored(left_ns);

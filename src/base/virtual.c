@@ -36,6 +36,7 @@ struct drove_actor {
     const void *word;
     bool is_woken, is_racing;
     float *scratch;
+    uint64_t n_overwritten;
     pthread_cond_t go;
 };
 
@@ -473,6 +474,18 @@ unsigned drove__virtual_sleepers(const void *word)
     unsigned n = 0;
     for (unsigned i = 0; i < v->n; i++)
         n += v->actor[i].state == ACTOR_WAITING && v->actor[i].word == word;
+    return n;
+}
+
+void drove__virtual_overwrite(uint64_t n)
+{
+    drove__actor->n_overwritten += n;
+}
+
+uint64_t drove__virtual_overwritten(void)
+{
+    const uint64_t n = drove__actor->n_overwritten;
+    drove__actor->n_overwritten = 0;
     return n;
 }
 

@@ -97,6 +97,10 @@ bool drove__virtual_wait(const void *word, uint64_t until_ns);
 void     drove__virtual_wake(const void *word, unsigned most);
 unsigned drove__virtual_sleepers(const void *word);
 float   *drove__virtual_own_scratch(void);
+/* Parameters that others have stored since this actor has loaded them, and that it overwrites; how
+ * many there were since the last call of overwritten. */
+void     drove__virtual_overwrite(uint64_t n);
+uint64_t drove__virtual_overwritten(void);
 
 /* ---- by any thread: nothing, unless it is an actor ---- */
 

@@ -254,6 +254,7 @@ drove_status drove__facts_start(const drove_config *config, const drove_problem 
                                       .seed = c->seed},
                              .n_workers = plan->n_workers,
                              .update_rows = workers->loop->sizes.update_rows,
+                             .n_params = problem->model->n_params,
                              .strategy = plan->spec,
                              .model = problem->model->spec,
                              .isa = workers->kernels.isa};

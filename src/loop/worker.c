@@ -200,6 +200,7 @@ static void train(drove_worker *w)
     if (status == DROVE_OK && !atomic_load(&w->health.is_lost)) status = drove__step_settle(w);
     drove__batches_end(w);
     if (status != DROVE_OK) give_up(w, status);
+    if (drove__actor != NULL) w->trace.overwritten += drove__virtual_overwritten();
     if (n_steps > 1) {
         w->trace.start_ns += first_ns;
         w->trace.start_examples += first_examples;

@@ -236,6 +236,7 @@ typedef struct drove_start_facts {
     drove_worker_kind     kind;
     bool                  is_repeatable;    /* the same options give the same bits again */
     uint64_t              update_rows;      /* examples of an update */
+    size_t                n_params;         /* of the model */
     const char           *strategy, *model; /* specs */
     char                  features[DROVE_FACTS_TEXT_SIZE]; /* spec of the feature map; "": none */
     const char           *isa;

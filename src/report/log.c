@@ -76,6 +76,12 @@ drove_status drove__report_evaluation(const drove_present_facts *f, char **out)
         drove__json_real(p->loss), "accuracy", drove__json_real(p->accuracy), "test_loss",
         drove__json_real(p->test_loss), "test_accuracy", drove__json_real(p->test_accuracy));
     double distance = drove__report_distance(f);
+    if (f->n_workers > 0) { /* not of a copy, beside which they go on */
+        drove_totals total;
+        drove__report_add_up(f, 0, f->n_workers, &total);
+        drove__json_set(&record, "attempts", json_integer((json_int_t)total.attempts));
+        drove__json_set(&record, "dropped", json_integer((json_int_t)total.dropped));
+    }
     if (!isnan(f->validation_loss))
         drove__json_set(&record, "validation_loss", drove__json_real(f->validation_loss));
     if (!isnan(distance)) drove__json_set(&record, "distance", drove__json_real(distance));
@@ -108,6 +114,10 @@ drove_status drove__report_events(const drove_present_facts *f, drove_events *ev
     }
     drove_totals all, t;
     drove__report_add_up(f, 0, f->n_workers, &all);
+    if (f->n_workers > 0) {
+        DROVE_TRY(drove__events_scalar(events, "contention/attempts", step, (double)all.attempts));
+        DROVE_TRY(drove__events_scalar(events, "contention/dropped", step, (double)all.dropped));
+    }
     for (unsigned i = 0; i < f->n_groups; i++) {
         const drove_group_facts *g = &f->group[i];
         drove__report_add_up(f, g->first, g->n, &t);

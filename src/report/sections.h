@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 typedef struct drove_totals { /* over some workers */
-    uint64_t        examples, updates, steps, attempts, dropped, clamped, busy_ns;
+    uint64_t        examples, updates, steps, attempts, dropped, clamped, overwritten, busy_ns;
     uint64_t        phase_ns[DROVE_N_PHASES];
     drove_histogram staleness;
 } drove_totals;
@@ -25,6 +25,9 @@ typedef struct drove_rates {
     double start_s; /* what was left out, mean of the workers */
 } drove_rates;
 drove_rates drove__report_rates(const drove_present_facts *f);
+/* Updates that others' stores went over, parameter by parameter: so many whole ones' worth.  NaN in
+ * real time, where nobody sees them. */
+double drove__report_lost(const drove_facts *f, const drove_totals *total);
 /* 1234567 -> "1,234,567"; valid until the fourth call after it on this thread. */
 const char *drove__report_grouped(double value);
 

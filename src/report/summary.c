@@ -38,13 +38,15 @@ static json_t *workers_json(const drove_facts *f)
     for (unsigned i = 0; i < f->now.n_workers; i++) {
         const drove_worker_facts *w = &f->now.worker[i];
         const drove_trace_worker *t = w->trace;
-        json_t *worker = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", w->name,
-                                   "updates", (json_int_t)atomic_load(&t->updates), "examples",
-                                   (json_int_t)atomic_load(&t->examples), "batch",
-                                   (json_int_t)f->start.update_rows, "busy",
-                                   drove__json_real((double)t->busy_ns / (double)f->now.train_ns),
-                                   "staleness", drove__json_real(drove__hist_mean(&t->staleness)),
-                                   "processor", w->processor, "node", w->node);
+        json_t *worker =
+            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:i, s:i}", "name", w->name,
+                      "attempts", (json_int_t)t->attempts, "dropped", (json_int_t)t->dropped,
+                      "updates", (json_int_t)atomic_load(&t->updates), "examples",
+                      (json_int_t)atomic_load(&t->examples), "batch",
+                      (json_int_t)f->start.update_rows, "busy",
+                      drove__json_real((double)t->busy_ns / (double)f->now.train_ns), "staleness",
+                      drove__json_real(drove__hist_mean(&t->staleness)), "processor", w->processor,
+                      "node", w->node);
         if (f->start.kind == DROVE_WORKER_PROCESS) {
             drove__json_set(&worker, "process", json_integer(w->process));
             drove__json_set(&worker, "lost", w->lost != NULL ? json_string(w->lost) : json_null());
@@ -96,11 +98,9 @@ static void set_numbers(const drove_facts *f, const drove_totals *total, json_t 
     const struct {
         const char *key;
         uint64_t value;
-    } counts[] = {{"examples", p->examples},
-                  {"updates", p->updates},
-                  {"attempts", total->attempts},
-                  {"dropped", total->dropped},
-                  {"peak_rss_bytes", f->peak_rss_bytes}};
+    } counts[] = {{"examples", p->examples},   {"updates", p->updates},
+                  {"steps", total->steps},     {"attempts", total->attempts},
+                  {"dropped", total->dropped}, {"peak_rss_bytes", f->peak_rss_bytes}};
     const struct {
         const char *key;
         double value;
@@ -114,6 +114,7 @@ static void set_numbers(const drove_facts *f, const drove_totals *total, json_t 
                  {"test_loss", p->test_loss},
                  {"test_accuracy", p->test_accuracy},
                  {"gnps", rates.examples * f->numbers_per_row * 1e-9}};
+    drove__json_set(object, "lost_updates", drove__json_real(drove__report_lost(f, total)));
     for (size_t i = 0; i < DROVE_COUNT(counts); i++)
         drove__json_set(object, counts[i].key, json_integer((json_int_t)counts[i].value));
     for (size_t i = 0; i < DROVE_COUNT(reals); i++)

@@ -184,6 +184,8 @@ static void print_speed(const drove_facts *f, FILE *stream)
             fprintf(stream, ", %s attempts for %s steps",
                     drove__report_grouped((double)total.attempts),
                     drove__report_grouped((double)total.steps));
+        if (drove__report_lost(f, &total) > 0.0)
+            fprintf(stream, ", %.4g updates overwritten", drove__report_lost(f, &total));
         fputc('\n', stream);
     }
 }

@@ -16,6 +16,7 @@ void drove__report_add_up(const drove_present_facts *f, unsigned first, unsigned
         out->attempts += t->attempts;
         out->dropped += t->dropped;
         out->clamped += t->clamped;
+        out->overwritten += t->overwritten;
         out->busy_ns += t->busy_ns;
         for (int p = 0; p < DROVE_N_PHASES; p++) out->phase_ns[p] += t->phase_ns[p];
         drove__hist_merge(&out->staleness, &t->staleness);
@@ -43,6 +44,12 @@ drove_rates drove__report_rates(const drove_present_facts *f)
     rates.examples = (double)p->examples / train_s * factor;
     rates.updates = (double)p->updates / train_s * factor;
     return rates;
+}
+
+double drove__report_lost(const drove_facts *f, const drove_totals *total)
+{
+    if (!f->start.modelled.is_there || f->start.n_params == 0) return NAN;
+    return (double)total->overwritten / (double)f->start.n_params;
 }
 
 const char *drove__report_grouped(double value)

@@ -57,8 +57,28 @@ static void store_covered(const stepping *a, size_t offset, size_t length, const
     }
 }
 
+/* Elements of [offset, offset + length) that the step stores and that are not as they were loaded:
+ * what others have stored since is lost. */
+static uint64_t overwritten(const stepping *a, size_t offset, size_t length, const float *before)
+{
+    const drove_step *step = a->step;
+    const drove_span all = {.offset = offset, .length = length};
+    const drove_span *span = step->span != NULL ? step->span : &all;
+    const size_t n_spans = step->span != NULL ? step->n_spans : 1;
+    uint64_t n = 0;
+    for (size_t k = 0; k < n_spans && span[k].offset < offset + length; k++) {
+        size_t from = span[k].offset, end = from + span[k].length;
+        if (from < offset) from = offset;
+        if (end > offset + length) end = offset + length;
+        for (size_t i = from; i < end; i++)
+            n += memcmp(&a->vector[i], &before[i - offset], sizeof *before) != 0;
+    }
+    return n;
+}
+
 static void apply_virtually(const stepping *a, size_t offset, size_t length)
 {
+    static _Thread_local float before[PIECE]; /* theta as it was loaded */
     const drove_optim *optim = a->s->optim;
     float *loaded = drove__spend_scratch();
     for (size_t end = offset + length; offset < end;) {
@@ -67,6 +87,7 @@ static void apply_virtually(const stepping *a, size_t offset, size_t length)
         size_t n = stop - offset, n_states = a->s->n_vector / optim->n;
         size_t n_touched = covered(a->step, offset, n);
         if (n_touched > 0) {
+            memcpy(before, a->vector + offset, n * sizeof *before);
             drove__optim_apply_at_once(optim, a->step, a->staleness, a->t, offset, n, a->vector,
                                        loaded);
             /* The lines that the piece needs alone, of theta and every shared state. */
@@ -75,6 +96,7 @@ static void apply_virtually(const stepping *a, size_t offset, size_t length)
                 taken_ns += drove__optim_take(a->vector + base, offset, n, a->step->span,
                                               a->step->n_spans, true);
             double left_ns = drove__spend_loads(n_touched * n_states, taken_ns);
+            drove__spend_overwrite(overwritten(a, offset, n, before));
             store_covered(a, offset, n, loaded);
             drove__spend_stores(left_ns);
         }

@@ -69,7 +69,8 @@ typedef struct drove_trace_worker {
     _Atomic uint64_t examples, updates; /* relaxed: a display may be a step behind       */
     uint64_t         steps;             /* gradients computed                            */
     uint64_t         attempts, dropped;
-    uint64_t         clamped; /* writes of low-precision parameters, saturated */
+    uint64_t         clamped;     /* writes of low-precision parameters, saturated */
+    uint64_t         overwritten; /* parameters, others' stores to which it lost; virtual time */
     uint64_t         phase_ns[DROVE_N_PHASES];
     uint64_t         busy_ns; /* forward, backward, accumulate, update, publish          */
     /* Of the first step behind each parking, if a second follows: from when the workers are woken,

@@ -57,7 +57,7 @@ for strategy in sequential hogwild; do
     run_for 0 train $small --strategy "$strategy" --threads 2 --json
     holds dict strategy rule model data workers phases batch lr seed outcome examples updates epochs train_s \
         examples_per_s updates_per_s loss_initial loss accuracy test_loss test_accuracy metrics test_metrics importance time_to updates_to staleness \
-        parked attempts dropped isa peak_rss_bytes gnps prefetch prefetch_hardware loader communication cluster
+        parked steps attempts dropped lost_updates isa peak_rss_bytes gnps prefetch prefetch_hardware loader communication cluster
     [ -s err.txt ] || fail "expected the evaluations on standard error"
     # shellcheck disable=SC2086
     run_for 0 train $small --strategy "$strategy" --threads 2 --json --quiet

@@ -188,9 +188,11 @@ TEST_WITH(workers_phases_and_staleness, facts_setup, facts_teardown)
                " \"accumulate\": 256e-6, \"broadcast\": 512e-6, \"update\": 1024e-6,"
                " \"publish\": 2048e-6, \"other\": 4096e-6}");
     expect_key(object, "workers",
-               "[{\"name\": \"thread:0\", \"updates\": 100, \"examples\": 1000, \"batch\": 10,"
+               "[{\"name\": \"thread:0\", \"attempts\": 100, \"dropped\": 0,"
+               "  \"updates\": 100, \"examples\": 1000, \"batch\": 10,"
                "  \"busy\": 0.5, \"staleness\": 0.0, \"processor\": 3, \"node\": -1},"
-               " {\"name\": \"thread:1\", \"updates\": 100, \"examples\": 1000, \"batch\": 10,"
+               " {\"name\": \"thread:1\", \"attempts\": 100, \"dropped\": 0,"
+               "  \"updates\": 100, \"examples\": 1000, \"batch\": 10,"
                "  \"busy\": 0.5, \"staleness\": 1.0, \"processor\": 0, \"node\": 1}]");
     expect_key(
         object, "staleness",
@@ -238,7 +240,9 @@ TEST_WITH(numbers_and_marks, facts_setup, facts_teardown)
     static const char *const wanted[][2] = {
         {"examples", "2000"},
         {"updates", "200"},
+        {"steps", "200"},
         {"attempts", "250"},
+        {"lost_updates", "null"},
         {"dropped", "7"},
         {"epochs", "2.0"},
         {"train_s", "4.0"},
@@ -271,6 +275,19 @@ TEST_WITH(numbers_and_marks, facts_setup, facts_teardown)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         expect_key(object, wanted[i][0], wanted[i][1]);
     json_decref(object);
+    /* On a virtual clock, of a model of 40 parameters. */
+    f->start.modelled =
+        (drove_modelled_facts){.is_there = true, .name = "m", .source = "", .assumed = ""};
+    f->start.n_params = 40;
+    x->trace[0].overwritten = 50;
+    x->trace[1].overwritten = 10;
+    object = json_of(f);
+    expect_key(object, "lost_updates", "1.5");
+    json_decref(object);
+    text = text_of(f);
+    assert_non_null(strstr(text, "attempts for 200 steps, 1.5 updates overwritten\n"));
+    free(text);
+    f->start.modelled.is_there = false;
     f->now.progress.train_s = 0; /* nothing was trained, so there is no speed */
     object = json_of(f);
     expect_key(object, "examples_per_s", "null");

@@ -349,7 +349,8 @@ TEST_WITH(records_of_the_log, facts_setup, facts_teardown)
     json_t *record = json_loads(line, 0, NULL),
            *wanted = json_loads("{\"examples\": 2000, \"epochs\": 2.0, \"updates\": 200,"
                                 " \"train_s\": 1.0, \"examples_per_s\": 1234.0, \"loss\": 0.25,"
-                                " \"accuracy\": 0.9, \"test_loss\": 0.5, \"test_accuracy\": null}",
+                                " \"accuracy\": 0.9, \"test_loss\": 0.5, \"test_accuracy\": null,"
+                                " \"attempts\": 200, \"dropped\": 0}",
                                 0, NULL);
     expect_same("record", record, wanted);
     json_decref(wanted);
@@ -360,7 +361,7 @@ TEST_WITH(records_of_the_log, facts_setup, facts_teardown)
     x->traffic[1].distance = 3;
     assert_int_equal(drove__report_evaluation(&f->now, &line), DROVE_OK);
     record = json_loads(line, 0, NULL);
-    assert_int_equal(json_object_size(record), 11);
+    assert_int_equal(json_object_size(record), 13);
     expect_key(record, "validation_loss", "0.75");
     expect_key(record, "distance", "1.5");
     json_decref(record);
@@ -399,6 +400,8 @@ TEST_WITH(events_of_tensorboard, facts_setup, facts_teardown)
                   {"accuracy/train", 0.875F},
                   {"speed/examples_per_s", 1234.0F},
                   {"progress/epochs", 2.0F},
+                  {"contention/attempts", 200.0F},
+                  {"contention/dropped", 7.0F},
                   {"worker/cpu:0/batch", 8.0F},
                   {"worker/cpu:0/share", 0.25F},
                   {"worker/cpu:0/utilisation", 0.5F}};
@@ -415,6 +418,7 @@ TEST_WITH(events_of_tensorboard, facts_setup, facts_teardown)
     f->now.progress.examples_per_s = 1234;
     atomic_store(&x->trace[1].updates, 300);
     x->trace[0].staleness = (drove_histogram){0};
+    x->trace[1].dropped = 7;
     assert_int_equal(drove__events_open(folder, &events), DROVE_OK);
     assert_int_equal(drove__report_events(&f->now, events), DROVE_OK);
     drove__events_close(events);

@@ -14,6 +14,7 @@ typedef struct cast {
     float *ones; /* [N] */
     unsigned n_steps;
     double pause_ns[MOST_ACTORS][MOST_STEPS]; /* before each step */
+    uint64_t n_overwritten[MOST_ACTORS];
 } cast;
 
 static void take_steps(unsigned actor, void *context)
@@ -23,6 +24,7 @@ static void take_steps(unsigned actor, void *context)
         drove__virtual_spend(c->pause_ns[actor][i]);
         (void)take_step(c->r, actor, c->ones, -1.0f, NULL, NULL);
     }
+    c->n_overwritten[actor] = drove__virtual_overwritten();
 }
 
 /* All workers' steps of +1; theta[N]. */
@@ -82,9 +84,12 @@ TEST(crossing_steps_lose_one)
     float *theta = vector();
     (void)perform(&c, "hogwild", 2, theta);
     for (size_t i = 0; i < N; i++) assert_true(theta[i] == 2.0f);
+    assert_int_equal(c.n_overwritten[0] + c.n_overwritten[1], 0);
     c.pause_ns[1][0] = 1450.0;
     (void)perform(&c, "hogwild", 2, theta);
     for (size_t i = 0; i < N; i++) assert_true(theta[i] == (i < 2 * PIECE ? 2.0f : 1.0f));
+    assert_int_equal(c.n_overwritten[0], PIECE); /* worker 0 stores last */
+    assert_int_equal(c.n_overwritten[1], 0);
     drove__free(theta);
 }
 
