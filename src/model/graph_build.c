@@ -155,6 +155,17 @@ static drove_status find_adds(drove_model *m)
     return DROVE_OK;
 }
 
+/* Whether it is for images alone: a convolution of 1 x 1 is a product of a vector's groups. */
+static bool needs_image(const drove_node *node)
+{
+    const drovek_window *w = &node->opt.window;
+    const drove_padding *q = &node->opt.padding;
+    if (node->ops == &drove__layer_convolution)
+        return w->kh > 1 || w->kw > 1 || w->ph + w->pw + q->below + q->right > 0;
+    return node->ops == &drove__layer_max_pool || node->ops == &drove__layer_average_pool ||
+           node->ops == &drove__layer_lrn;
+}
+
 static drove_status take_input(const drove_graph *g, const drove_model_io *io, drove_model *m)
 {
     bool is_image = drove__shape_floats(io->image) != 0;
@@ -170,9 +181,7 @@ static drove_status take_input(const drove_graph *g, const drove_model_io *io, d
             makes_image || (g->node[i].ops == &drove__layer_reshape && g->node[i].opt.n_out > 0);
     for (size_t i = 0; i < g->n_nodes && !is_image && !makes_image; i++) {
         const drove_node *node = &g->node[i];
-        if (node->ops != &drove__layer_convolution && node->ops != &drove__layer_max_pool &&
-            node->ops != &drove__layer_average_pool && node->ops != &drove__layer_lrn)
-            continue;
+        if (!needs_image(node)) continue;
         return drove__graph_fail(g, DROVE_E_SHAPE, node->line, node->name,
                                  "%s needs images (mnist, cifar10, idx, "
                                  "synth:images), found vectors of %zu numbers",

@@ -23,43 +23,64 @@ static drove_status shape(drove_layer *l, const drove_shape *bottom, unsigned n_
     return check_list(&l->opt.factor, "factors", l->in);
 }
 
-/* The list's number for a channel of a position. */
-static inline float number(const drove_floats *list, float none, const drove_shape *s,
-                           size_t channel, size_t position)
+/* Numbers for the channels of a place: number[k * step], k < c. */
+typedef struct row {
+    const float *number;
+    size_t step;
+} row;
+
+static row row_at(const drove_floats *list, const float *none, const drove_shape *s,
+                  size_t position)
 {
-    if (list->n == 0) return none;
-    if (list->n == 1) return list->value[0];
-    if (list->n == s->c) return list->value[channel];
-    return list->value[channel * s->h * s->w + position];
+    if (list->n == 0) return (row){none, 0};
+    if (list->n == 1) return (row){list->value, 0};
+    if (list->n == s->c) return (row){list->value, 1};
+    return (row){list->value + position, s->h * s->w};
+}
+
+/* y[n] = (x - offset) * factor; the first two loops are those that become vectors. */
+static void apply(const float *x, row offset, row factor, size_t n, float *y)
+{
+    if (offset.step == 1 && factor.step == 1) {
+        const float *restrict o = offset.number, *restrict f = factor.number;
+        for (size_t k = 0; k < n; k++) y[k] = (x[k] - o[k]) * f[k];
+    } else if (offset.step == 0 && factor.step == 0) {
+        const float o = offset.number[0], f = factor.number[0];
+        for (size_t k = 0; k < n; k++) y[k] = (x[k] - o) * f;
+    } else {
+        for (size_t k = 0; k < n; k++)
+            y[k] = (x[k] - offset.number[k * offset.step]) * factor.number[k * factor.step];
+    }
 }
 
 static void forward(const drove_call *c)
 {
+    static const float zero = 0.0f, one = 1.0f;
     const drove_layer *l = c->layer;
     const drove_shape *s = &l->in;
-    const drove_floats *offset = &l->opt.offset, *factor = &l->opt.factor;
-    for (size_t row = c->first_row; row < c->last_row; row++) {
-        const float *x = c->bottom[0].x + row * l->n_in;
-        float *y = c->y + row * l->n_in;
-        for (size_t at = 0, p = 0; p < s->h * s->w; p++) {
-            for (size_t k = 0; k < s->c; k++, at++)
-                y[at] = (x[at] - number(offset, 0.0f, s, k, p)) * number(factor, 1.0f, s, k, p);
-        }
+    const float *x = c->bottom[0].x + c->first_row * l->n_in;
+    float *y = c->y + c->first_row * l->n_in;
+    for (size_t i = c->first_row; i < c->last_row; i++) {
+        for (size_t p = 0; p < s->h * s->w; p++, x += s->c, y += s->c)
+            apply(x, row_at(&l->opt.offset, &zero, s, p), row_at(&l->opt.factor, &one, s, p), s->c,
+                  y);
     }
 }
 
 static void backward(const drove_call *c)
 {
+    static const float one = 1.0f;
     const drove_layer *l = c->layer;
     const drove_shape *s = &l->in;
     if (c->bottom[0].dx == NULL) return;
-    for (size_t row = c->first_row; row < c->last_row; row++) {
-        float *dx = c->bottom[0].dx + row * l->n_in;
-        const float *dy = c->dy + row * l->n_in;
-        for (size_t at = 0, p = 0; p < s->h * s->w; p++) {
-            for (size_t k = 0; k < s->c; k++, at++) {
-                const float d = dy[at] * number(&l->opt.factor, 1.0f, s, k, p);
-                dx[at] = c->bottom[0].adds ? dx[at] + d : d;
+    float *dx = c->bottom[0].dx + c->first_row * l->n_in;
+    const float *dy = c->dy + c->first_row * l->n_in;
+    for (size_t i = c->first_row; i < c->last_row; i++) {
+        for (size_t p = 0; p < s->h * s->w; p++, dx += s->c, dy += s->c) {
+            const row factor = row_at(&l->opt.factor, &one, s, p);
+            for (size_t k = 0; k < s->c; k++) {
+                const float d = dy[k] * factor.number[k * factor.step];
+                dx[k] = c->bottom[0].adds ? dx[k] + d : d;
             }
         }
     }

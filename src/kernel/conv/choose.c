@@ -69,6 +69,11 @@ static void list_candidates(const drovek_conv_options *opt, drovek_conv_record *
         add_candidate(r, "ref", plain, DROVEK_NHWC);
         return;
     }
+    if (s->h * s->w * s->window.kh * s->window.kw == 1 && plain == DROVEK_NHWC) {
+        /* groups of a vector's numbers: their products have no rival worth a measurement */
+        add_candidate(r, drovek_conv_is_depthwise(s) ? "depthwise" : "gemm", plain, plain);
+        return;
+    }
     const bool has_library = drovek_conv_has_library(opt->kernels);
     const bool is_wide = strstr(opt->kernels->gemm_source, "avx512") != NULL;
     const drovek_format blocks = is_wide ? DROVEK_NCHW16 : DROVEK_NCHW8;

@@ -3,6 +3,7 @@
 #include "model/graph.h"
 #include "support/test.h"
 
+#include "base/cpu.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -374,7 +375,7 @@ TEST(shapes_that_do_not_match_are_told)
 {
     drove_graph g;
     drove__graph_init(&g, "net");
-    add(&g, &drove__layer_convolution, "c", NULL);
+    add(&g, &drove__layer_convolution, "c", NULL)->opt.window.kw = 2;
     refuse(&g, &vectors, DROVE_E_SHAPE,
            "model net: layer \"c\": convolution needs images (mnist, cifar10, idx, "
            "synth:images), found vectors of 6 numbers");
@@ -424,6 +425,41 @@ TEST(shapes_that_do_not_match_are_told)
     refuse(&g, &images, DROVE_E_ARG,
            "model net: layer \"n\": lrn takes no activation; expected a layer of type activation "
            "after it");
+}
+
+/* A convolution of 1 x 1 on a vector is a product of each group's numbers. */
+TEST(vectors_have_groups)
+{
+    enum { ROWS = 3, GROUPS = 2, IN = 3, OUT = 2 };
+    static const char *const tiers[] = {"ref", NULL};
+    for (size_t t = 0; t < DROVE_COUNT(tiers); t++) {
+        drove_graph g;
+        drovek_table k;
+        drove_pass pass;
+        float x[ROWS * GROUPS * IN];
+        drove__graph_init(&g, "net");
+        drove_node *node = add(&g, &drove__layer_convolution, "c", NULL);
+        node->opt.groups = GROUPS;
+        drove_model *m = build(&g, &vectors);
+        float *theta = drove__alloc(m->n_params, sizeof *theta);
+        assert_int_equal(drovek_select(&k, drove__cpu_features(), tiers[t]), DROVE_OK);
+        assert_int_equal(m->layer[0].n_w, GROUPS * IN * OUT);
+        for (size_t i = 0; i < m->n_params; i++) theta[i] = (float)(i * 7919 % 13) - 6;
+        for (size_t i = 0; i < ROWS * GROUPS * IN; i++) x[i] = (float)(i * 31 % 7) - 3;
+        const drove_input in = {.n_rows = ROWS, .dense = x};
+        assert_int_equal(drove__pass_init(&pass, m, &k, ROWS), DROVE_OK);
+        drove__model_forward(m, &k, theta, &in, &pass);
+        for (size_t i = 0; i < ROWS * GROUPS * OUT; i++) {
+            const size_t row = i / (GROUPS * OUT), group = i / OUT % GROUPS;
+            float sum = theta[m->layer[0].b_offset + i % (GROUPS * OUT)];
+            for (size_t j = 0; j < IN; j++)
+                sum += x[(row * GROUPS + group) * IN + j] * theta[(group * IN + j) * OUT + i % OUT];
+            assert_true(pass.out[0][i] == sum); /* whole numbers */
+        }
+        drove__pass_fini(&pass);
+        drove__free(theta);
+        drove__model_destroy(m);
+    }
 }
 
 /* Products of sizes that do not fit a number are refused, not wrapped. */
