@@ -53,14 +53,10 @@ static void lay_out_frozen(drove_model *m, drove_layer *layer)
 drove_status drove__model_lay_out(drove_model *m)
 {
     const size_t most = SIZE_MAX / 64; /* floats; leaves room for sizes in bytes and padding */
-    bool has_frozen = false;
     m->n_params = m->n_weights = m->n_frozen = 0;
-    for (size_t l = 0; l < m->n_layers; l++)
-        has_frozen = has_frozen || m->layer[l].training.is_frozen;
     for (size_t l = 0; l < m->n_layers; l++) {
         drove_layer *layer = &m->layer[l];
-        bool is_constant =
-            has_frozen && (layer->training.is_frozen || layer->n_w + layer->n_b == 0);
+        bool is_constant = layer->training.is_frozen || layer->n_w + layer->n_b == 0;
         for (unsigned b = 0; b < layer->n_bottoms; b++)
             is_constant = is_constant && (layer->bottom[b] == 0 ||
                                           m->layer[layer->bottom[b] - 1].training.is_constant);

@@ -130,7 +130,7 @@ void         drove__layer_lists_free(drove_layer_options *o);
 typedef struct drove_layer_training {
     bool is_only;         /* no path leads to the main head: evaluation leaves it out */
     bool is_frozen;       /* its parameters are views into model->frozen, which nothing changes */
-    bool is_constant;     /* with frozen layers: no parameter of theta changes its output */
+    bool is_constant;     /* no parameter of theta changes its output: it has no derivative */
     bool is_above_matrix; /* of a part (freeze.h): a layer that is cut off has a weight matrix */
 } drove_layer_training;
 
