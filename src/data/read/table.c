@@ -5,6 +5,7 @@
  */
 #include "data/read/class_order.h"
 #include "data/read/labels.h"
+#include "data/read/remarks.h"
 
 #include "base/digits.h"
 #include "base/mem.h"
@@ -26,6 +27,7 @@ typedef struct settings {
     drove_table_options opt;
     const char *separator, *comment, *escape, *keep; /* NULL: not given */
     drove_label_options labels;
+    bool is_parted; /* ?split= says more than a share */
 } settings;
 
 static const char *const headers[] = {
@@ -101,6 +103,7 @@ static drove_status read_settings(const drove_spec *spec, settings *set)
     drove_common_options common;
     DROVE_TRY(drove__common_read(spec, &common));
     opt->group = common.split.column;
+    set->is_parted = common.split.by != DROVE_SPLIT_DRAWN;
     DROVE_TRY(drove__read_separator("table?sep", set->separator, &opt->written.separator));
     DROVE_TRY(read_mark("comment", set->comment, &opt->written.comment));
     DROVE_TRY(read_mark("escape", set->escape, &opt->written.escape));
@@ -561,6 +564,8 @@ static drove_status fill_storage(table_file *f)
     }
     DROVE_TRY(read_weights(f)); /* before encoding, which may take the raw words over */
     DROVE_TRY(read_groups(f));
+    if (f->like == NULL && f->set.opt.written.piece == NULL)
+        DROVE_TRY(drove__remark_columns(&f->known, f->keep, f->n_kept, f->set.is_parted, s));
     DROVE_TRY(drove__table_encode(&f->known, f->keep, f->n_kept, &x));
     s->x_f32 = x.x;
     s->row_start = x.row_start;
