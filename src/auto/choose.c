@@ -271,14 +271,9 @@ typedef struct found_lr { /* by one rank */
 drove_status drove__choose_lr(const drove_config *config, const drove_problem *problem,
                               drove_workers *workers, drove_trials *trials, drove_choice *choice)
 {
-    const drove_search *search = &config->chosen.search;
     const bool finds = finds_lr(config, problem, workers);
     *trials = (drove_trials){0};
     if (!config->is_tuned && !finds) return DROVE_OK;
-    if (search->lr > 0.0) {
-        add_lr(choice, workers, DROVE_BY_SEARCH, search->lr);
-        return DROVE_OK;
-    }
     /* By the rows' length, or by trials. */
     const drove_until *u = &config->length.until;
     double by_margin = lr_of_margin(config, problem);
@@ -305,16 +300,8 @@ drove_status drove__choose_lr(const drove_config *config, const drove_problem *p
         DROVE_TRY(status);
     }
     choice->trials = trials;
-    /* A run too short for trials takes the step size of the chosen model's trial runs. */
-    const drove_candidate_result *chosen = &search->candidate[search->chosen];
-    const bool has_own = trials->n_trials > 0 || by_margin > 0.0;
     if (finds && is_sgd(config) && trials->n_trials == 0) trials->lr = FEW_UPDATES_LR;
-    if (search->n != 0 && chosen->n_tried != 0 && !has_own) {
-        trials->lr = exp(chosen->log_lr);
-        add_lr(choice, workers, DROVE_BY_SEARCH, trials->lr);
-    } else {
-        add_lr(choice, workers, by_margin > 0.0 ? DROVE_BY_MARGIN : DROVE_BY_TRIALS, trials->lr);
-    }
+    add_lr(choice, workers, by_margin > 0.0 ? DROVE_BY_MARGIN : DROVE_BY_TRIALS, trials->lr);
     return DROVE_OK;
 }
 
@@ -331,7 +318,6 @@ void drove__choose_say(const drove_config *config, const drove_callbacks *cb)
     if (origin <= DROVE_BY_KIND) return;
     if (config->low.is_low && is_sgd(config))
         snprintf(how, sizeof how, "too few updates for trials");
-    if (origin == DROVE_BY_SEARCH) snprintf(how, sizeof how, "from the chosen model's trial runs");
     if (origin == DROVE_BY_MARGIN)
         snprintf(how, sizeof how, "by the margin and the length of the rows");
     if (origin == DROVE_BY_TRIALS && r->n_trials > 0)

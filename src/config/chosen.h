@@ -2,6 +2,8 @@
 #ifndef DROVE_CONFIG_CHOSEN_H
 #define DROVE_CONFIG_CHOSEN_H
 
+#include "pack/record.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,29 +24,6 @@ typedef struct drove_trials {
     double      seconds;
     drove_trial trial[DROVE_MOST_TRIALS]; /* ascending */
 } drove_trials;
-
-/* ---- the model of --model auto: search.h ---- */
-
-enum { DROVE_MOST_CANDIDATES = 24, DROVE_MOST_DIVISIONS = 6, DROVE_CANDIDATE_TEXT_SIZE = 64 };
-
-typedef struct drove_candidate_result {
-    char name[DROVE_CANDIDATE_TEXT_SIZE]; /* "mlp:64, bins=16" */
-    /* means over the divisions it was tried on; constant: of guessing the mean, or the shares of
-     * the classes; NaN for label sets */
-    double   loss, constant_loss, epochs, log_lr;
-    double   loss_of[DROVE_MOST_DIVISIONS]; /* [n_tried] the best loss on each division */
-    unsigned n_tried;
-} drove_candidate_result;
-
-typedef struct drove_search { /* n 0: nothing was compared */
-    unsigned               n, chosen, n_divisions;
-    size_t                 n_rows, n_held; /* of each division */
-    double                 lr;             /* of a run of the length found; 0: by trials as ever */
-    double                 seconds;
-    bool                   is_standardised; /* losses are of targets with deviation 1 */
-    bool                   is_interrupted;  /* n_divisions are those that were finished */
-    drove_candidate_result candidate[DROVE_MOST_CANDIDATES];
-} drove_search;
 
 /* ---- the strategy of --strategy auto: strategy_probe.h ---- */
 
@@ -82,7 +61,7 @@ typedef struct drove_strategy_probe {
 typedef struct drove_chosen {
     double               lr; /* one worker's step size; 0: it was given, or is not known yet */
     drove_trials         trials;
-    drove_search         search;
+    drove_pack_record    pack; /* of --model auto */
     drove_strategy_probe probe;
 } drove_chosen;
 

@@ -46,9 +46,12 @@ static void read_all(drove_config *c)
                                         .weights = o->weights,
                                         .class_weight = o->class_weight,
                                         .features = o->features,
-                                        .model = open_or_null(c->tuning->model),
+                                        .model = strcmp(o->model, "auto") == 0
+                                                     ? o->model
+                                                     : open_or_null(c->tuning->model),
                                         .tuning = c->tuning,
                                         .compares_model = strcmp(o->model, "auto") == 0,
+                                        .most_members = (unsigned)o->max_members,
                                         .activation = o->activation,
                                         .init = o->init,
                                         .loss = o->loss,
@@ -249,7 +252,7 @@ drove_status drove__config_choose(drove_config *config, drove_choice *choice)
         read_all(config);
         if (choice->lr_each > 0.0) config->chosen.lr = choice->lr_each;
         if (choice->trials != NULL) config->chosen.trials = *choice->trials;
-        if (choice->search != NULL) config->chosen.search = *choice->search;
+        if (choice->pack != NULL) config->chosen.pack = *choice->pack;
         if (choice->probe != NULL) config->chosen.probe = *choice->probe;
     }
     *choice = (drove_choice){0};

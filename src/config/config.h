@@ -42,7 +42,8 @@ typedef struct drove_config_problem {
     const char         *label, *weights, *class_weight, *features; /* "": none */
     const char         *model;          /* spec, or a file of a model; NULL: open */
     const drove_tuning *tuning;         /* what is said beside it */
-    bool                compares_model; /* --model auto: open, to the best of several */
+    bool                compares_model; /* --model auto: a pack (train/pack.h) ... */
+    unsigned            most_members;   /* ... of so many members; 0: open */
     const char         *activation;
     const char         *init, *loss; /* "": as is usual for the model and the data */
     const drove_custom *custom;
@@ -169,7 +170,7 @@ typedef struct drove_choice { /* a zeroed one chooses nothing */
     /* how it came about, for drove_config.chosen; 0, NULL: nothing is said of it */
     double                      lr_each;
     const drove_trials         *trials;
-    const drove_search         *search;
+    const drove_pack_record    *pack;
     const drove_strategy_probe *probe;
 } drove_choice;
 

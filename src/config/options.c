@@ -15,6 +15,8 @@
 
 #include "config/options.h"
 
+#include "pack/record.h"
+
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +61,11 @@ static const drove_option_info table[] = {
              ".prototxt or .onnx file that describes one; or a .safetensors file or the folder of "
              "a run to go on from; ?head=new makes its last layer anew, ?freeze=body or "
              "?freeze=NAMES leaves layers as they are"},
+    {WHERE(max_members), .group = problem, COUNT(0, DROVE_PACK_MOST_MEMBERS), .default_text = "0",
+     .value_name = "N",
+     .help =
+         "kinds of small models that --model auto makes its pack of, the simplest first; 0 = by "
+         "the data; 1 = a linear model"},
     {WHERE(activation), FIXED, .group = problem, TEXT, .default_text = DROVE_DEFAULT_ACTIVATION,
      .value_name = "NAME", .list = "activations", .help = "activation of the hidden layers"},
     {WHERE(init), .group = problem, TEXT, .default_text = "auto", .value_name = "SPEC",

@@ -18,16 +18,17 @@ enum { DROVE_MOST_OPTIONS = 64 };
 
 struct drove_options {
     /* problem */
-    char data[DROVE_TEXT_SIZE];    /* spec; default synth:digits */
-    char test[DROVE_TEXT_SIZE];    /* spec, "split", or "" = none; default split */
-    char label[DROVE_TEXT_SIZE];   /* column of the label; "" = the last, or as the spec says */
-    char weights[DROVE_TEXT_SIZE]; /* column of the rows' weights; "" = none, or by the spec */
-    char class_weight[DROVE_TEXT_SIZE]; /* "balanced", "yes=2,no=0.5"; "" = none */
-    char features[DROVE_TEXT_SIZE];     /* spec of a feature map; "" = none */
-    char model[DROVE_TEXT_SIZE];        /* spec; "auto"; "" = by data; or a .safetensors file */
-    char activation[DROVE_TEXT_SIZE];   /* relu */
-    char init[DROVE_TEXT_SIZE];         /* "" = by activation */
-    char loss[DROVE_TEXT_SIZE];         /* "" = by model and data */
+    char     data[DROVE_TEXT_SIZE];    /* spec; default synth:digits */
+    char     test[DROVE_TEXT_SIZE];    /* spec, "split", or "" = none; default split */
+    char     label[DROVE_TEXT_SIZE];   /* column of the label; "" = the last, or as the spec says */
+    char     weights[DROVE_TEXT_SIZE]; /* column of the rows' weights; "" = none, or by the spec */
+    char     class_weight[DROVE_TEXT_SIZE]; /* "balanced", "yes=2,no=0.5"; "" = none */
+    char     features[DROVE_TEXT_SIZE];     /* spec of a feature map; "" = none */
+    char     model[DROVE_TEXT_SIZE];        /* spec; "auto"; "" = by data; or a .safetensors file */
+    uint64_t max_members;                   /* of the pack of model "auto"; 0: by the data */
+    char     activation[DROVE_TEXT_SIZE];   /* relu */
+    char     init[DROVE_TEXT_SIZE];         /* "" = by activation */
+    char     loss[DROVE_TEXT_SIZE];         /* "" = by model and data */
     /* method */
     /* "auto": the fastest by a short probe, or one thread; with defaults "classic" hogwild */
     char     strategy[DROVE_TEXT_SIZE];

@@ -12,8 +12,7 @@ typedef enum drove_origin {
     DROVE_BY_KIND,   /* of data, model, strategy or machine: no run decides it */
     DROVE_BY_MARGIN, /* step size, from the length of the rows */
     DROVE_BY_TRIALS, /* step size */
-    DROVE_BY_PROBE,  /* strategy and threads */
-    DROVE_BY_SEARCH  /* model, and what its trial runs found */
+    DROVE_BY_PROBE   /* strategy and threads */
 } drove_origin;
 
 #endif

@@ -1,8 +1,8 @@
 /* data/parting.h - which rows may stand on either side of a division into training and held-out
  * rows.
  *
- * Rows of plain data may stand anywhere.  With ?split=group:COLUMN the rows of one group, such as a
- * patient or a store, stay together; with ?split=last what is held out comes after what is trained
+ * Rows of plain data may stand anywhere.  With ?split=group:COLUMN the rows of one group, a
+ * patient, a store, stay together; with ?split=last what is held out comes after what is trained
  * on, since the rows are in the order of time.  Groups are drawn by the hash of their value and the
  * seed.
  */

@@ -156,26 +156,30 @@ void drove__facts_present_fini(drove_present_facts *f)
 
 /* ---- at the start ---- */
 
-static void fill_search(const drove_config *config, drove_search_facts *out)
+static void fill_pack(const drove_config *config, drove_pack_facts *out)
 {
-    _Static_assert((int)DROVE_MOST_CANDIDATES <= (int)DROVE_FACTS_MOST_CANDIDATES,
-                   "room for all candidates");
-    const drove_search *s = &config->chosen.search;
-    *out = (drove_search_facts){.n = s->n,
-                                .chosen = s->chosen,
-                                .n_divisions = s->n_divisions,
-                                .n_rows = s->n_rows,
-                                .n_held = s->n_held,
-                                .seconds = s->seconds};
-    for (unsigned i = 0; i < s->n; i++) {
-        const drove_candidate_result *r = &s->candidate[i];
-        bool is_tried = r->n_tried > 0;
-        out->candidate[i] =
-            (drove_candidate_facts){.name = r->name,
-                                    .loss = is_tried ? r->loss : NAN,
-                                    .constant_loss = is_tried ? r->constant_loss : NAN,
-                                    .epochs = is_tried ? r->epochs : NAN,
-                                    .n_tried = r->n_tried};
+    _Static_assert((int)DROVE_PACK_MOST_MEMBERS <= (int)DROVE_FACTS_MOST_MEMBERS,
+                   "room for all members");
+    const drove_pack_record *r = &config->chosen.pack;
+    *out = (drove_pack_facts){.n = r->n,
+                              .best = r->best,
+                              .n_divisions = r->n_divisions,
+                              .n_networks = r->n_networks,
+                              .n_rows = r->n_rows,
+                              .n_judged = r->n_judged,
+                              .loss = r->loss,
+                              .error = r->error,
+                              .best_loss = r->best_loss,
+                              .constant_loss = r->constant_loss,
+                              .sharpness = r->sharpness,
+                              .seconds = r->seconds};
+    for (unsigned i = 0; i < r->n; i++) {
+        const drove_pack_member *m = &r->member[i];
+        out->member[i] = (drove_member_facts){.name = m->name,
+                                              .loss = isfinite(m->loss) ? m->loss : NAN,
+                                              .epochs = m->epochs,
+                                              .share = m->share,
+                                              .n_divisions = m->n_divisions};
     }
 }
 
@@ -290,7 +294,7 @@ drove_status drove__facts_start(const drove_config *config, const drove_problem 
                                                .fast_name = part->fast_name,
                                                .fits = drove__partition_fits(part),
                                                .suggested = part->suggested};
-    fill_search(config, &f->search);
+    fill_pack(config, &f->pack);
     fill_strategy(config, &f->strategy_choice);
     /* The hosts of a job's ranks. */
     const drove_wire *wire =

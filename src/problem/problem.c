@@ -385,7 +385,10 @@ static drove_status make_model(const drove_config *config, drove_problem *proble
         DROVE_TRY(check_custom(config, problem));
         return set_targets(config, problem);
     }
-    DROVE_TRY(drove__model_create(p->model, p->activation, p->loss, &io, &problem->model));
+    /* A pack (train/pack.h) takes the place of a model of its loss. */
+    const bool has_values = problem->train->storage->y_kind == DROVE_Y_VALUE;
+    const char *model = !p->compares_model ? p->model : has_values ? "linear" : "mlp:1";
+    DROVE_TRY(drove__model_create(model, p->activation, p->loss, &io, &problem->model));
     problem->model->factors = drove__precision_factors(config->low.precision);
     DROVE_TRY(check_custom(config, problem));
     DROVE_TRY(set_targets(config, problem));

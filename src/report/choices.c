@@ -7,34 +7,35 @@
 
 /* ---- --model auto ---- */
 
-json_t *drove__report_search_json(const drove_search_facts *s)
+json_t *drove__report_pack_json(const drove_pack_facts *p)
 {
     json_t *list = json_array();
-    if (s->n == 0) {
+    if (p->n == 0) {
         json_decref(list);
         return json_null();
     }
-    for (unsigned i = 0; i < s->n; i++) {
-        const drove_candidate_facts *c = &s->candidate[i];
-        drove__json_add(&list, json_pack("{s:s, s:i, s:o, s:o, s:o}", "model", c->name, "divisions",
-                                         (int)c->n_tried, "loss", drove__json_real(c->loss),
-                                         "constant_loss", drove__json_real(c->constant_loss),
-                                         "epochs", drove__json_real(c->epochs)));
+    for (unsigned i = 0; i < p->n; i++) {
+        const drove_member_facts *m = &p->member[i];
+        drove__json_add(
+            &list, json_pack("{s:s, s:i, s:o, s:o, s:o}", "member", m->name, "divisions",
+                             (int)m->n_divisions, "loss", drove__json_real(m->loss), "epochs",
+                             drove__json_real(m->epochs), "share", drove__json_real(m->share)));
     }
-    return json_pack("{s:s, s:o, s:i, s:I, s:I, s:o}", "chosen", s->candidate[s->chosen].name,
-                     "compared", list, "divisions", (int)s->n_divisions, "examples",
-                     (json_int_t)s->n_rows, "validation_examples", (json_int_t)s->n_held, "seconds",
-                     drove__json_real(s->seconds));
+    return json_pack("{s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:i, s:I, s:I, s:o, s:o}", "networks",
+                     (int)p->n_networks, "loss", drove__json_real(p->loss), "standard_error",
+                     drove__json_real(p->error), "best_member", p->member[p->best].name,
+                     "best_member_loss", drove__json_real(p->best_loss), "constant_loss",
+                     drove__json_real(p->constant_loss), "sharpness",
+                     drove__json_real(p->sharpness), "divisions", (int)p->n_divisions, "examples",
+                     (json_int_t)p->n_rows, "judged_examples", (json_int_t)p->n_judged, "seconds",
+                     drove__json_real(p->seconds), "members", list);
 }
 
-void drove__report_search_print(const drove_search_facts *s, FILE *stream)
+void drove__report_pack_print(const drove_pack_facts *p, FILE *stream)
 {
-    if (s->n == 0) return;
-    const drove_candidate_facts *c = &s->candidate[s->chosen];
-    if (c->n_tried == 0) return; /* nothing was compared */
-    fprintf(stream, "  model       %s, ", c->name);
-    if (s->n > 1) fprintf(stream, "chosen from %u in %.1f s\n", s->n, s->seconds);
-    else fprintf(stream, "the only candidate; tried for %.1f s\n", s->seconds);
+    if (p->n == 0) return;
+    fprintf(stream, "  model       a pack of %u networks, chosen from %u kinds in %.1f s\n",
+            p->n_networks, p->n, p->seconds);
 }
 
 /* ---- --strategy auto ---- */

@@ -163,19 +163,19 @@ typedef struct drove_tuning_facts { /* what a run has chosen, and how it was jud
     uint64_t n_cuts, n_recoveries;
 } drove_tuning_facts;
 
-enum { DROVE_FACTS_MOST_CANDIDATES = 24 };
-typedef struct drove_candidate_facts { /* means over n_tried divisions */
+enum { DROVE_FACTS_MOST_MEMBERS = 48 };
+typedef struct drove_member_facts {
     const char *name;
-    double      loss, constant_loss, epochs; /* NaN: not known */
-    unsigned    n_tried;
-} drove_candidate_facts;
+    double      loss, epochs, share; /* loss NaN: never finite; share 0: not in the model */
+    unsigned    n_divisions;         /* that it was trained on */
+} drove_member_facts;
 
-typedef struct drove_search_facts { /* --model auto; n 0: nothing was compared */
-    unsigned              n, chosen, n_divisions;
-    size_t                n_rows, n_held; /* of each division */
-    double                seconds;
-    drove_candidate_facts candidate[DROVE_FACTS_MOST_CANDIDATES];
-} drove_search_facts;
+typedef struct drove_pack_facts { /* --model auto; n 0: no pack */
+    unsigned           n, best, n_divisions, n_networks;
+    size_t             n_rows, n_judged;
+    double             loss, error, best_loss, constant_loss, sharpness, seconds;
+    drove_member_facts member[DROVE_FACTS_MOST_MEMBERS];
+} drove_pack_facts;
 
 enum { DROVE_FACTS_MOST_RIVALS = 8 };
 typedef struct drove_rival_facts { /* a strategy that --strategy auto has tried */
@@ -244,7 +244,7 @@ typedef struct drove_start_facts {
     drove_modelled_facts  modelled;
     drove_cluster_facts   cluster;
     drove_partition_facts partition;
-    drove_search_facts    search;
+    drove_pack_facts      pack;
     drove_strategy_facts  strategy_choice;
 } drove_start_facts;
 

@@ -59,8 +59,7 @@ drove_status drove__report_run(const drove_start_facts *f, char **out)
                             "numa_nodes", (int)m->n_nodes, "isa", f->isa, "gemm", m->gemm),
                   "clock", drove__report_clock(f), "modelled_machine",
                   drove__report_modelled_json(&f->modelled), "cluster",
-                  drove__report_cluster_json(f), "model_search",
-                  drove__report_search_json(&f->search));
+                  drove__report_cluster_json(f), "pack", drove__report_pack_json(&f->pack));
     return drove__json_text(object, exact_digits(f), out);
 }
 

@@ -59,8 +59,8 @@ void drove__report_replicas_json(const drove_facts *f, json_t **summary);
 void drove__report_replicas_print(const drove_facts *f, FILE *stream);
 
 /* choices.c: --model auto and --strategy auto; null where nothing was compared */
-json_t *drove__report_search_json(const drove_search_facts *s);
-void    drove__report_search_print(const drove_search_facts *s, FILE *stream);
+json_t *drove__report_pack_json(const drove_pack_facts *p);
+void    drove__report_pack_print(const drove_pack_facts *p, FILE *stream);
 json_t *drove__report_strategy_json(const drove_strategy_facts *s);
 void    drove__report_strategy_print(const drove_strategy_facts *s, FILE *stream);
 

@@ -206,7 +206,7 @@ drove_status drove__report_json(const drove_facts *f, char **out)
                                     part->fast_bytes, "fast_memory", part->fast_name, "fits",
                                     (int)part->fits, "suggested", (int)part->suggested));
     drove__json_set(&object, "tuning", tuning_json(&f->tuning));
-    drove__json_set(&object, "model_search", drove__report_search_json(&f->start.search));
+    drove__json_set(&object, "pack", drove__report_pack_json(&f->start.pack));
     drove__json_set(&object, "strategy_choice",
                     drove__report_strategy_json(&f->start.strategy_choice));
     drove__report_replicas_json(f, &object);

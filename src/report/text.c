@@ -248,7 +248,7 @@ drove_status drove__report_print(const drove_facts *f, FILE *stream)
     drove__report_importance_print(&f->importance, stream);
     print_files(f, stream);
     fputc('\n', stream);
-    drove__report_search_print(&f->start.search, stream);
+    drove__report_pack_print(&f->start.pack, stream);
     print_tuning(f, stream);
     drove__report_strategy_print(&f->start.strategy_choice, stream);
     for (unsigned i = 0; i < f->n_marks; i++) {

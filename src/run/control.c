@@ -234,7 +234,7 @@ static bool has_undone(const drove_workers *workers, uint64_t limit)
 static bool budget_used(const drove_config_length *length, const drove_workers *workers,
                         const drove_state *state)
 {
-    if (!drove__replay_goes_on(workers)) return true;
+    if (!drove__replay_goes_on(workers) || state->is_trained) return true;
     const uint64_t limit = batches_for(workers, length->until.epochs);
     bool all_given = atomic_load(&workers->loop->source->next) >= limit;
     if (workers->repeating != NULL) all_given = false; /* the record says where it ends */

@@ -21,7 +21,7 @@
 #include "values/progress.h"
 #include "values/ranks.h"
 #include "files/recording.h"
-#include "train/search.h"
+#include "train/pack.h"
 #include "run/setup.h"
 #include "train/strategy_probe.h"
 
@@ -171,8 +171,7 @@ static drove_status begin_run(drove_run *run)
     DROVE_TRY(drove__ranks_join(workers, config->machine.isa, config->exchange.timeout, cb));
     if (workers->ranks.rank != 0) run->output.cb.message = NULL; /* rank 0 speaks for all */
 
-    /* What is known, or tried, before the data are read: earlier runs, and --model auto. */
-    drove_search search;
+    /* What is known before the data are read. */
     if (workers->ranks.n == 1) {
         DROVE_TRY(drove__folder_begin_again(config, &run->output, &choice));
         DROVE_TRY(drove__config_choose(config, &choice));
@@ -182,11 +181,7 @@ static drove_status begin_run(drove_run *run)
     DROVE_TRY(drove__replay_open(config, workers, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
     DROVE_TRY(drove__ranks_agree(workers, drove__config_validate(config, workers->ranks.n)));
-    DROVE_TRY(drove__search_default(config, workers->ranks.n > 1, cb, &choice));
-    DROVE_TRY(drove__config_choose(config, &choice));
-    DROVE_TRY(drove__search_model(config, workers, &state->interrupt, cb, &search, &choice));
-    if (workers->ranks.rank == 0 && choice.n == 0)
-        DROVE_TRY(drove__search_load(config, cb, &search, &choice));
+    DROVE_TRY(drove__pack_choose(config, workers->ranks.n > 1, cb, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
     drove__ranks_saving(workers, config->files.out, config->files.resume != NULL);
 
@@ -203,7 +198,13 @@ static drove_status begin_run(drove_run *run)
     /* Step size, and --strategy auto, which may mean fewer workers than were placed for data. */
     drove_trials trials;
     drove_strategy_probe probe;
-    DROVE_TRY(drove__choose_lr(config, problem, workers, &trials, &choice));
+    drove_pack_record pack;
+    if (config->problem.compares_model) {
+        DROVE_TRY(
+            drove__pack_make(config, problem, workers, &state->interrupt, cb, &pack, &choice));
+        state->is_trained = true;
+        state->standing.train_ns = (uint64_t)(pack.seconds * 1e9);
+    } else DROVE_TRY(drove__choose_lr(config, problem, workers, &trials, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
     DROVE_TRY(
         drove__strategy_probe_run(config, problem, workers, &state->interrupt, &probe, &choice));

@@ -166,6 +166,7 @@ typedef struct drove_workers {
 typedef struct drove_state {
     drove_interrupt interrupt;
     bool            is_over;      /* it has been trained, and its objects are gone */
+    bool            is_trained;   /* before its first step: by a pack */
     const char     *resumed_name; /* the file in --resume that it goes on from; NULL: none */
     drove_beginning beginning;
     /* [n_params] the parameters of a TYPED engine as floats, or the parameters with batch

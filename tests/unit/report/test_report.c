@@ -442,24 +442,34 @@ TEST_WITH(what_was_chosen, facts_setup, facts_teardown)
     expect_line(f, "    model.safetensors  last parameters     best.safetensors   best training "
                    "loss\n");
 
-    drove_search_facts *s = &f->start.search;
-    *s = (drove_search_facts){
-        .n = 2, .chosen = 1, .n_divisions = 3, .n_rows = 80, .n_held = 20, .seconds = 2.5};
-    s->candidate[0] = (drove_candidate_facts){"linear", NAN, NAN, NAN, 0};
-    s->candidate[1] = (drove_candidate_facts){"mlp:32", 0.5, 0.75, 4, 3};
-    expect_line(f, "  model       mlp:32, chosen from 2 in 2.5 s\n");
+    drove_pack_facts *p = &f->start.pack;
+    *p = (drove_pack_facts){.n = 2,
+                            .best = 1,
+                            .n_divisions = 5,
+                            .n_networks = 5,
+                            .n_rows = 80,
+                            .n_judged = 80,
+                            .loss = 0.5,
+                            .error = 0.25,
+                            .best_loss = 0.75,
+                            .constant_loss = 1,
+                            .sharpness = 1,
+                            .seconds = 2.5};
+    p->member[0] = (drove_member_facts){"linear", NAN, 0, 0, 1};
+    p->member[1] = (drove_member_facts){"mlp:64", 0.75, 4, 1, 5};
+    expect_line(f, "  model       a pack of 5 networks, chosen from 2 kinds in 2.5 s\n");
     object = json_of(f);
-    expect_key(object, "model_search",
-               "{\"chosen\": \"mlp:32\", \"divisions\": 3, \"examples\": 80,"
-               " \"validation_examples\": 20, \"seconds\": 2.5, \"compared\":"
-               " [{\"model\": \"linear\", \"divisions\": 0, \"loss\": null,"
-               "   \"constant_loss\": null, \"epochs\": null},"
-               "  {\"model\": \"mlp:32\", \"divisions\": 3, \"loss\": 0.5,"
-               "   \"constant_loss\": 0.75, \"epochs\": 4.0}]}");
+    expect_key(
+        object, "pack",
+        "{\"networks\": 5, \"loss\": 0.5, \"standard_error\": 0.25, \"best_member\":"
+        " \"mlp:64\", \"best_member_loss\": 0.75, \"constant_loss\": 1.0, \"sharpness\":"
+        " 1.0, \"divisions\": 5, \"examples\": 80, \"judged_examples\": 80, \"seconds\": 2.5,"
+        " \"members\": [{\"member\": \"linear\", \"divisions\": 1, \"loss\": null,"
+        "   \"epochs\": 0.0, \"share\": 0.0},"
+        "  {\"member\": \"mlp:64\", \"divisions\": 5, \"loss\": 0.75, \"epochs\": 4.0,"
+        "   \"share\": 1.0}]}");
     json_decref(object);
-    *s = (drove_search_facts){.n = 1, .seconds = 0.5, .candidate = {{"linear", 1, 1, 1, 1}}};
-    expect_line(f, "  model       linear, the only candidate; tried for 0.5 s\n");
-    s->candidate[0].n_tried = 0;
+    p->n = 0;
     char *text = text_of(f);
     assert_null(strstr(text, "  model       "));
     free(text);

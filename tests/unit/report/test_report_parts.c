@@ -479,7 +479,7 @@ TEST_WITH(options_of_a_run, facts_setup, facts_teardown)
     expect_key(object, "clock", "\"real\"");
     expect_key(object, "modelled_machine", "null");
     expect_key(object, "cluster", "null");
-    expect_key(object, "model_search", "null");
+    expect_key(object, "pack", "null");
     assert_non_null(json_object_get(object, "drove"));
     json_decref(object);
     free(text);

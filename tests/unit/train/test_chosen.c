@@ -172,40 +172,6 @@ TEST(trials_in_the_summary)
     drove_result_destroy(result);
 }
 
-/* A value that is high in the middle alone: a linear model of bins sees it, one of the column is
- * hardly better than a guess.  The step size of the long run has trials of its own. */
-TEST(bins_are_compared)
-{
-    enum { N = 400 };
-    const char *options[][2] = {
-        {"model", "auto"}, {"label", "y"}, {"lr", "auto"}, {"until", "epochs=120"}};
-    double plain = NAN, binned = NAN, constant = NAN;
-    FILE *f = fopen("hill.csv", "w");
-    assert_non_null(f);
-    fputs("x,z,y\n", f);
-    for (int i = 0; i < N; i++) {
-        const double x = draw();
-        fprintf(f, "%.5f,%.5f,%.5f\n", x, draw(), (fabs(x - 0.5) < 0.25) + 0.05 * draw());
-    }
-    assert_int_equal(fclose(f), 0);
-    drove_result *result = train("hill.csv", options, 4);
-    json_t *summary = json_loads(drove_result_json(result), 0, NULL);
-    const json_t *all = json_object_get(json_object_get(summary, "model_search"), "compared");
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        const json_t *c = json_array_get(all, i);
-        const char *name = json_string_value(json_object_get(c, "model"));
-        const double loss = json_number_value(json_object_get(c, "loss"));
-        if (strcmp(name, "linear") == 0) plain = loss;
-        if (strcmp(name, "linear bins=16") == 0) binned = loss;
-        if (strcmp(name, "linear") == 0)
-            constant = json_number_value(json_object_get(c, "constant_loss"));
-    }
-    assert_true(plain > 0.8 * constant && binned < 0.4 * constant);
-    assert_non_null(strstr(said, "(the choice of "));
-    json_decref(summary);
-    drove_result_destroy(result);
-}
-
 /* A budget of updates so large that its batches cannot be counted is none: the seconds end it.
  * Five times this number, modulo 2^64, is 4. */
 TEST(more_updates_than_can_be_counted)

@@ -1,0 +1,432 @@
+/* pack/pack.c - see pack.h. */
+#include "pack/pack.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "pack/assemble.h"
+#include "pack/division.h"
+#include "pack/ensemble.h"
+#include "pack/unit.h"
+#include "table/parallel.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_EMBEDDINGS = 12, LEAST_EPOCHS = 16, FINISHERS = 5 };
+static const double MOST_STEPS = 6000.0;
+static const double SPENT = 0.9; /* of a budget, by units; the rest is the ensemble's */
+
+/* Rows up to which a batch has so many, and a pack so many divisions. */
+static const struct size_row {
+    size_t most_rows, batch;
+    unsigned n_divisions;
+} sizes[] = {{2000, 32, 5}, {4000, 64, 5}, {12000, 128, 3}, {SIZE_MAX, 256, 1}};
+
+typedef struct racer { /* a member that is in the race */
+    drove_member member;
+    const drove_embedding *embedding; /* NULL: the examples as they are */
+    drove_model *model;
+    drove_unit unit[DROVE_PACK_MOST_DIVISIONS];
+    unsigned n_units;
+    double loss; /* mean over its units */
+} racer;
+
+typedef struct pack {
+    const drove_pack_options *opt;
+    drove_pack_record *record;
+    drove_divisions divisions;
+    drove_embedding embedding[MOST_EMBEDDINGS];
+    unsigned n_embeddings, n_racers, most_racers, n_divisions;
+    double n_steps; /* of a unit, at most */
+    size_t batch;
+    racer racer[DROVE_PACK_MOST_MEMBERS];
+    uint32_t *trained[DROVE_PACK_MOST_DIVISIONS];
+    size_t n_trained[DROVE_PACK_MOST_DIVISIONS];
+    drove_judge judge;
+    uint64_t begun_ns;
+    atomic_uint n_begun, n_done; /* units; relaxed: shown, and share out a budget */
+    unsigned n_planned;
+} pack;
+
+static double seconds_since(uint64_t ns)
+{
+    return (double)(drove__now_ns() - ns) * 1e-9;
+}
+
+static bool is_over(void *context)
+{
+    const pack *p = context;
+    if (p->opt->is_over != NULL && p->opt->is_over(p->opt->context)) return true;
+    return p->opt->seconds > 0.0 && seconds_since(p->begun_ns) >= p->opt->seconds;
+}
+
+/* ---- members ---- */
+
+/* NULL in *out: of sparse examples, there is none. */
+static drove_status find_embedding(pack *p, const drove_embed_options *wanted,
+                                   const drove_embedding **out)
+{
+    *out = NULL;
+    if (p->opt->data->storage->x_kind == DROVE_X_CSR) return DROVE_OK;
+    for (unsigned i = 0; i < p->n_embeddings; i++)
+        if (memcmp(&p->embedding[i].opt, wanted, sizeof *wanted) == 0) *out = &p->embedding[i];
+    if (*out != NULL) return DROVE_OK;
+    drove_embedding *e = &p->embedding[p->n_embeddings];
+    DROVE_TRY(drove__embedding_make(p->opt->data, wanted, p->opt->seed, e));
+    p->n_embeddings++;
+    *out = e;
+    return DROVE_OK;
+}
+
+/* Adds a member to the race; false in *is_added: its embedding is none of these examples, as all of
+ * their numbers have two values, or there is no room. */
+static drove_status add_racer(pack *p, const drove_member *member, bool *is_added)
+{
+    const drove_pack_options *o = p->opt;
+    racer *r = &p->racer[p->n_racers];
+    *is_added = false;
+    if (p->n_racers == p->most_racers) return DROVE_OK;
+    *r = (racer){.member = *member};
+    DROVE_TRY(find_embedding(p, &member->embed, &r->embedding));
+    const bool has_more = member->embed.bins > 0 || member->embed.waves > 0;
+    if (has_more && (r->embedding == NULL || r->embedding->n_more == 0)) return DROVE_OK;
+    const size_t n_inputs =
+        r->embedding != NULL ? drove__embedding_width(r->embedding) : o->data->storage->n_features;
+    DROVE_TRY(drove__member_model(member, n_inputs, o->io, o->loss, &r->model));
+    p->n_racers++;
+    *is_added = true;
+    return DROVE_OK;
+}
+
+static drove_status add_all(pack *p)
+{
+    bool is_added;
+    for (size_t i = 0; i < drove__n_members; i++)
+        DROVE_TRY(add_racer(p, &drove__members[i], &is_added));
+    if (drove__judge_init(&p->judge, p->opt->data, p->racer[0].model)) return DROVE_OK;
+    return drove__fail(DROVE_E_UNSUPPORTED,
+                       "--model auto: expected the loss softmax, sigmoid, logistic or squared");
+}
+
+/* ---- units ---- */
+
+typedef struct unit_item {
+    racer *racer;
+    unsigned division;
+    drove_status status;
+    char error[DROVE_ERROR_TEXT_SIZE];
+} unit_item;
+
+typedef struct round_of_units {
+    pack *pack;
+    unit_item *item;
+} round_of_units;
+
+static void tell(pack *p)
+{
+    drove_pack_told told = {.n_done = atomic_load_explicit(&p->n_done, memory_order_relaxed),
+                            .n_units = p->n_planned,
+                            .n_members = p->n_racers,
+                            .seconds = seconds_since(p->begun_ns)};
+    if (p->opt->tell != NULL) p->opt->tell(p->opt->context, &told);
+}
+
+/* Seconds for a unit that begins now: its share of what is left of the budget. */
+static double allotment(const pack *p)
+{
+    const unsigned n_begun = atomic_load_explicit(&p->n_begun, memory_order_relaxed);
+    const double left = SPENT * p->opt->seconds - seconds_since(p->begun_ns);
+    if (p->opt->seconds == 0.0) return 0.0;
+    const unsigned n_left = p->n_planned > n_begun ? p->n_planned - n_begun : 1;
+    return fmax(left, 0.001) * fmin(p->opt->n_threads, n_left) / n_left;
+}
+
+static uint64_t steps_of(const pack *p, const drove_member *member)
+{
+    return (uint64_t)ceil(p->n_steps * (member->length > 0.0 ? member->length : 1.0));
+}
+
+static void run_unit(void *context, size_t number, unsigned thread)
+{
+    const round_of_units *round = context;
+    unit_item *item = &round->item[number];
+    pack *p = round->pack;
+    const racer *r = item->racer;
+    const unsigned d = item->division;
+    const drove_divisions *all = &p->divisions;
+    const drove_unit_task task = {.member = &r->member,
+                                  .model = r->model,
+                                  .data = r->embedding != NULL ? r->embedding->data : p->opt->data,
+                                  .trained = p->trained[d],
+                                  .held = all->row + all->from[d],
+                                  .n_trained = p->n_trained[d],
+                                  .n_held = drove__division_held(all, d),
+                                  .kernels = p->opt->kernels,
+                                  .seed = p->opt->seed +
+                                          DROVE_PACK_MOST_DIVISIONS * (uint64_t)(r - p->racer) + d,
+                                  .n_steps = steps_of(p, &r->member),
+                                  .seconds = allotment(p),
+                                  .batch = p->batch,
+                                  .is_over = is_over,
+                                  .context = p};
+    atomic_fetch_add_explicit(&p->n_begun, 1, memory_order_relaxed);
+    const drovek_thread before = drovek_thread_borrow();
+    item->status = drove__unit_train(&task, &item->racer->unit[d]);
+    if (item->status != DROVE_OK) drove__error_copy(item->error);
+    drovek_thread_give_back(before);
+    atomic_fetch_add_explicit(&p->n_done, 1, memory_order_relaxed);
+    if (thread == 0) tell(p);
+}
+
+static drove_status run_units(pack *p, unit_item *item, unsigned n)
+{
+    round_of_units round = {.pack = p, .item = item};
+    drove__table_run(p->opt->n_threads, n, run_unit, &round);
+    for (unsigned i = 0; i < n; i++)
+        if (item[i].status != DROVE_OK) return drove__fail(item[i].status, "%s", item[i].error);
+    for (unsigned i = 0; i < n; i++) {
+        racer *r = item[i].racer;
+        r->loss = (r->loss * r->n_units + r->unit[item[i].division].loss) / (r->n_units + 1.0);
+        r->n_units++;
+    }
+    return DROVE_OK;
+}
+
+/* ---- the race ---- */
+
+/* Members with fewer better ones than this are in the next round. */
+static unsigned places(const pack *p, unsigned division)
+{
+    if (division == 0) return p->n_racers;
+    if (division == 1) return p->n_racers / 2 > FINISHERS ? p->n_racers / 2 : FINISHERS;
+    return FINISHERS;
+}
+
+static unsigned n_better(const pack *p, const racer *r)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < p->n_racers; i++) {
+        const racer *other = &p->racer[i];
+        if (other->n_units == r->n_units)
+            n += other->loss < r->loss || (other->loss == r->loss && other < r);
+    }
+    return n;
+}
+
+/* With one more division each. */
+static drove_status race(pack *p)
+{
+    unit_item item[DROVE_PACK_MOST_MEMBERS];
+    for (unsigned d = 0; d < p->n_divisions; d++)
+        p->n_planned += places(p, d) < p->n_racers ? places(p, d) : p->n_racers;
+    for (unsigned d = 0; d < p->n_divisions && (d == 0 || !is_over(p)); d++) {
+        unsigned n = 0;
+        bool goes_on[DROVE_PACK_MOST_MEMBERS];
+        for (unsigned i = 0; i < p->n_racers; i++) {
+            const racer *r = &p->racer[i];
+            goes_on[i] = r->n_units == d && isfinite(r->loss) && n_better(p, r) < places(p, d);
+        }
+        for (unsigned i = 0; i < p->n_racers; i++)
+            if (goes_on[i]) item[n++] = (unit_item){.racer = &p->racer[i], .division = d};
+        DROVE_TRY(run_units(p, item, n));
+    }
+    return DROVE_OK;
+}
+
+/* Variations of the best members, on all divisions at once. */
+static drove_status vary(pack *p, unsigned generation, bool *has_any)
+{
+    unit_item item[FINISHERS * DROVE_PACK_MOST_DIVISIONS];
+    unsigned n = 0, n_before = p->n_racers;
+    *has_any = false;
+    for (unsigned i = 0; i < n_before; i++) {
+        const racer *r = &p->racer[i];
+        bool is_added;
+        drove_member member;
+        if (r->n_units < p->n_divisions || !isfinite(r->loss) || n_better(p, r) >= FINISHERS)
+            continue;
+        drove__member_vary(&r->member, p->opt->seed, generation * DROVE_PACK_MOST_MEMBERS + i,
+                           &member);
+        DROVE_TRY(add_racer(p, &member, &is_added));
+        if (!is_added) continue;
+        *has_any = true;
+        for (unsigned d = 0; d < p->n_divisions; d++)
+            item[n++] = (unit_item){.racer = &p->racer[p->n_racers - 1], .division = d};
+    }
+    p->n_planned += n;
+    return run_units(p, item, n);
+}
+
+/* While there is time for a unit of each, as long as the last ones took. */
+static drove_status vary_while_there_is_time(pack *p)
+{
+    bool has_any = p->opt->seconds > 0.0;
+    for (unsigned i = 0; has_any; i++) {
+        const double passed = seconds_since(p->begun_ns);
+        const double each = passed / atomic_load_explicit(&p->n_done, memory_order_relaxed);
+        const double wanted = each * FINISHERS * p->n_divisions;
+        if (is_over(p) || passed + 0.5 * wanted > SPENT * p->opt->seconds) break;
+        DROVE_TRY(vary(p, i, &has_any));
+    }
+    return DROVE_OK;
+}
+
+/* ---- the ensemble ---- */
+
+typedef struct finish { /* members with units of all divisions that count */
+    unsigned n, n_divisions;
+    racer *racer[DROVE_PACK_MOST_MEMBERS];
+    float *output[DROVE_PACK_MOST_MEMBERS]; /* of all held rows, in the order of divisions.row */
+    size_t n_rows;
+} finish;
+
+static drove_status find_finishers(pack *p, finish *f)
+{
+    for (unsigned i = 0; i < p->n_racers; i++)
+        if (isfinite(p->racer[i].loss) && p->racer[i].n_units > f->n_divisions)
+            f->n_divisions = p->racer[i].n_units;
+    if (f->n_divisions == 0)
+        return drove__fail(DROVE_E_ARG, "--model auto: expected time for one member at least");
+    f->n_rows = p->divisions.from[f->n_divisions];
+    const size_t n_outputs = p->judge.n_outputs;
+    for (unsigned i = 0; i < p->n_racers; i++) {
+        racer *r = &p->racer[i];
+        if (r->n_units != f->n_divisions || !isfinite(r->loss)) continue;
+        float *z = f->output[f->n] = drove__alloc(f->n_rows * n_outputs, sizeof *z);
+        if (z == NULL) return drove__fail_nomem("outputs of members", f->n_rows * n_outputs * 4);
+        f->racer[f->n++] = r;
+        for (unsigned d = 0; d < f->n_divisions; d++)
+            memcpy(z + p->divisions.from[d] * n_outputs, r->unit[d].output,
+                   drove__division_held(&p->divisions, d) * n_outputs * sizeof *z);
+    }
+    return DROVE_OK;
+}
+
+static double constant_loss(const pack *p, size_t n_rows)
+{
+    float z[p->judge.n_outputs];
+    double sum = 0.0, weights = 0.0;
+    drove__judge_constant(&p->judge, z);
+    for (size_t i = 0; i < n_rows; i++) {
+        const uint32_t row = p->divisions.row[i];
+        const double weight = drove__judge_weight(&p->judge, row);
+        sum += weight * drove__judge_row(&p->judge, row, z);
+        weights += weight;
+    }
+    return weights > 0.0 ? sum / weights : 0.0;
+}
+
+static void fill_record(const pack *p, const finish *f, const drove_ensemble *e)
+{
+    drove_pack_record *r = p->record;
+    r->n = p->n_racers;
+    r->n_divisions = f->n_divisions;
+    r->n_rows = p->opt->data->n_rows;
+    r->n_judged = f->n_rows;
+    r->loss = e->loss;
+    r->error = e->error;
+    r->best_loss = e->best_loss;
+    r->sharpness = e->sharpness;
+    r->constant_loss = constant_loss(p, f->n_rows);
+    r->is_standardised = p->judge.kind == DROVE_JUDGE_VALUES;
+    for (unsigned i = 0; i < p->n_racers; i++) {
+        const racer *from = &p->racer[i];
+        drove_pack_member *m = &r->member[i];
+        *m = (drove_pack_member){.loss = from->loss, .n_divisions = from->n_units};
+        strcpy(m->name, from->member.name);
+        for (unsigned d = 0; d < from->n_units; d++)
+            m->epochs += from->unit[d].epochs / from->n_units;
+        for (unsigned k = 0; k < f->n; k++)
+            if (f->racer[k] == from) m->share = e->share[k];
+        if (f->racer[e->best] == from) r->best = i;
+        if (m->share > 0.0) r->n_networks += f->n_divisions;
+    }
+}
+
+static drove_status make_ensemble(pack *p, finish *f, drove_model **model, float **theta)
+{
+    drove_ensemble e;
+    drove_ensemble_input in = {
+        .judge = &p->judge, .row = p->divisions.row, .n_rows = f->n_rows, .n_members = f->n};
+    for (unsigned i = 0; i < f->n; i++) in.output[i] = f->output[i];
+    DROVE_TRY(drove__ensemble_choose(&in, &e));
+    fill_record(p, f, &e);
+    drove_part_of_pack part[DROVE_PACK_MOST_MEMBERS * DROVE_PACK_MOST_DIVISIONS];
+    unsigned n = 0;
+    for (unsigned i = 0; i < f->n; i++) {
+        const racer *r = f->racer[i];
+        for (unsigned d = 0; d < f->n_divisions && e.share[i] > 0.0; d++)
+            part[n++] = (drove_part_of_pack){.member = &r->member,
+                                             .embedding = r->embedding,
+                                             .model = r->model,
+                                             .theta = r->unit[d].theta,
+                                             .share = e.share[i] * e.sharpness / f->n_divisions};
+    }
+    return drove__pack_assemble(part, n, p->opt->io, p->opt->loss, model, theta);
+}
+
+/* ---- all of it ---- */
+
+static drove_status prepare(pack *p)
+{
+    const drove_pack_options *o = p->opt;
+    const size_t n = o->data->n_rows;
+    const struct size_row *size = sizes;
+    while (n > size->most_rows) size++;
+    p->batch = size->batch;
+    p->n_divisions = size->n_divisions;
+    const size_t n_trained = n - n / DROVE_PACK_MOST_DIVISIONS;
+    const double per_epoch = ceil((double)n_trained / (double)p->batch);
+    p->n_steps =
+        o->epochs > 0.0 ? o->epochs * per_epoch : fmax(MOST_STEPS, LEAST_EPOCHS * per_epoch);
+    DROVE_TRY(drove__divisions_make(o->data, DROVE_PACK_MOST_DIVISIONS, o->seed, &p->divisions));
+    if (p->divisions.is_in_time && p->n_divisions == DROVE_PACK_MOST_DIVISIONS)
+        p->n_divisions--; /* nothing comes before the first rows */
+    for (unsigned d = 0; d < p->n_divisions; d++) {
+        p->trained[d] = drove__grow(NULL, n, sizeof *p->trained[d]);
+        if (p->trained[d] == NULL) return drove__fail_nomem("divisions of the examples", n * 4);
+        p->n_trained[d] = drove__division_trained(&p->divisions, d, p->trained[d]);
+    }
+    p->most_racers = o->most_members > 0 && o->most_members < DROVE_PACK_MOST_MEMBERS
+                         ? o->most_members
+                         : DROVE_PACK_MOST_MEMBERS;
+    return add_all(p);
+}
+
+static void pack_fini(pack *p)
+{
+    for (unsigned i = 0; i < p->n_racers; i++) {
+        for (unsigned d = 0; d < DROVE_PACK_MOST_DIVISIONS; d++)
+            drove__unit_fini(&p->racer[i].unit[d]);
+        drove__model_destroy(p->racer[i].model);
+    }
+    for (unsigned i = 0; i < p->n_embeddings; i++) drove__embedding_fini(&p->embedding[i]);
+    for (unsigned d = 0; d < DROVE_PACK_MOST_DIVISIONS; d++) free(p->trained[d]);
+    drove__divisions_fini(&p->divisions);
+    drove__free(p);
+}
+
+drove_status drove__pack_train(const drove_pack_options *options, drove_model **model,
+                               float **theta, drove_pack_record *record)
+{
+    pack *p = drove__alloc(1, sizeof *p);
+    finish f = {0};
+    *model = NULL;
+    *theta = NULL;
+    *record = (drove_pack_record){0};
+    if (p == NULL) return drove__fail_nomem("a pack", sizeof *p);
+    p->opt = options;
+    p->record = record;
+    p->begun_ns = drove__now_ns();
+    drove_status status = prepare(p);
+    if (status == DROVE_OK) status = race(p);
+    if (status == DROVE_OK) status = vary_while_there_is_time(p);
+    if (status == DROVE_OK) status = find_finishers(p, &f);
+    if (status == DROVE_OK) status = make_ensemble(p, &f, model, theta);
+    for (unsigned i = 0; i < f.n; i++) drove__free(f.output[i]);
+    record->seconds = seconds_since(p->begun_ns);
+    pack_fini(p);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* pack/pack.h - a pack: many small models trained on divisions of the same examples, of which the
+ * best together become one network.
+ *
+ * Units of work, a member on a division, run on any thread and exchange nothing: the members, their
+ * losses and the ensemble are the same for any number of threads.  Members race (Maron, Moore,
+ * NIPS 1994): all are trained on the first division, the better half also on the second, the best
+ * few on all.  What the finishers predict for the examples held back from them chooses the ensemble
+ * (pack/ensemble.h), in which each member stands with its networks of all divisions.
+ */
+#ifndef DROVE_PACK_PACK_H
+#define DROVE_PACK_PACK_H
+
+#include "kernel/kernel.h"
+#include "model/model.h"
+#include "pack/record.h"
+#include "data/data.h"
+
+enum { DROVE_PACK_LEAST_ROWS = 20 }; /* fewer say nothing of which member is better */
+
+typedef struct drove_pack_told {         /* while it trains */
+    unsigned n_done, n_units, n_members; /* n_units: as planned now */
+    double   seconds, best_loss;
+} drove_pack_told;
+
+typedef struct drove_pack_options {
+    const drove_data     *data; /* targets as they are to be learnt */
+    const drove_model_io *io;
+    const char           *loss; /* "" : by the target */
+    const drovek_table   *kernels;
+    uint64_t              seed;
+    unsigned              n_threads;
+    unsigned              most_members; /* 0: by the data */
+    double                epochs;       /* of each member; 0: by the data */
+    double                seconds;      /* budget; 0: none */
+    bool (*is_over)(void *context);     /* true: it ends, with what there is; on any thread */
+    void (*tell)(void *context, const drove_pack_told *told); /* on the caller's; may be NULL */
+    void *context;
+} drove_pack_options;
+
+/* *model with its parameters *theta (drove__alloc): the caller's.  Errors: DROVE_E_UNSUPPORTED (a
+ * loss that no pack learns with), DROVE_E_NOMEM, DROVE_E_ARG (interrupted before a member had
+ * learnt anything), those of an engine. */
+drove_status drove__pack_train(const drove_pack_options *options, drove_model **model,
+                               float **theta, drove_pack_record *record);
+
+#endif

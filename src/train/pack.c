@@ -1,0 +1,190 @@
+/* train/pack.c - see pack.h. */
+#include "train/pack.h"
+
+#include "base/mem.h"
+#include "base/spec.h"
+#include "config/resolve.h"
+#include "pack/pack.h"
+#include "values/interrupt.h"
+#include "values/say.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const double LEAST_PROGRESS = 0.01; /* against a constant guess */
+static const double TOLD_S = 3.0;          /* between two lines about its progress */
+static const char LR_TO_GO_ON[] = "0.001"; /* with the network that it made */
+
+/* ---- whether there is one ---- */
+
+/* *is_table: the data are a table; *is_file: they can be read again. */
+static drove_status look_at_data(const char *data, bool *is_table)
+{
+    drove_spec spec;
+    DROVE_TRY(drove__data_parse(data, &spec));
+    *is_table = strcmp(spec.name, "table") == 0;
+    drove__spec_fini(&spec);
+    return DROVE_OK;
+}
+
+/* The first option that a pack does not take, which is given; NULL: none. */
+static const char *option_against(const drove_config *config)
+{
+    static const char *const none[] = {
+        "strategy",     "rule",  "schedule",     "lr",      "workers", "partition",
+        "precision",    "clip",  "rule_state",   "machine", "init",    "activation",
+        "weight_decay", "batch", "global_batch", "record",  "replay",  "label_smoothing"};
+    for (size_t i = 0; i < DROVE_COUNT(none); i++)
+        if (drove__config_origin(config, none[i]) != DROVE_FROM_DEFAULT) return none[i];
+    const drove_until *u = &config->length.until;
+    const bool has_other = drove__until_has_target(u) || u->validation > 0.0 || u->patience > 0 ||
+                           u->updates != UINT64_MAX;
+    return !config->length.is_auto && has_other ? "until" : NULL;
+}
+
+/* Appends "key=value" to a spec, unless it has the key; false: there is no room. */
+static bool add_key(char spec[DROVE_TEXT_SIZE], const char *key, const char *value)
+{
+    char wanted[40];
+    snprintf(wanted, sizeof wanted, "%s=", key);
+    const char *keys = strchr(spec, '?'), *at = keys != NULL ? strstr(keys, wanted) : NULL;
+    if (at != NULL && (at[-1] == '?' || at[-1] == '&')) return true;
+    const size_t n = strlen(spec);
+    const int used =
+        snprintf(spec + n, DROVE_TEXT_SIZE - n, "%c%s%s", keys != NULL ? '&' : '?', wanted, value);
+    return used > 0 && (size_t)used < DROVE_TEXT_SIZE - n;
+}
+
+drove_status drove__pack_choose(const drove_config *config, bool has_ranks,
+                                const drove_callbacks *cb, drove_choice *choice)
+{
+    bool is_table;
+    char flag[DROVE_FLAG_SIZE], spec[DROVE_TEXT_SIZE];
+    const bool is_open = config->problem.model == NULL && !config->problem.compares_model;
+    if (!is_open && !config->problem.compares_model) return DROVE_OK;
+    if (config->files.resume != NULL) { /* the network that it made */
+        const char *model = is_open ? DROVE_MODEL_USUAL : config->files.resume;
+        drove__choice_add(choice, "model", DROVE_BY_KIND, "%s", model);
+        return DROVE_OK;
+    }
+    const char *against = option_against(config);
+    DROVE_TRY(look_at_data(config->problem.data, &is_table));
+    if (is_open && (!is_table || has_ranks || !config->is_tuned || against != NULL)) {
+        drove__choice_add(choice, "model", DROVE_BY_KIND, "%s", DROVE_MODEL_USUAL);
+        if (is_table && against != NULL)
+            drove__run_say(cb, "model: %s (with %s there is no pack of models)", DROVE_MODEL_USUAL,
+                           drove_flag_text(against, flag));
+        return DROVE_OK;
+    }
+    if (has_ranks)
+        return drove__fail(DROVE_E_ARG, "--model auto: expected one process, found ranks");
+    if (against != NULL)
+        return drove__fail(DROVE_E_ARG, "--model auto: expected no %s beside it, found one",
+                           drove_flag_text(against, flag));
+    if (is_open) drove__choice_add(choice, "model", DROVE_BY_KIND, "auto");
+    drove__choice_add(choice, "strategy", DROVE_BY_KIND, "sequential");
+    if (config->length.is_auto) drove__choice_add(choice, "until", DROVE_BY_KIND, "epochs=0");
+    snprintf(spec, sizeof spec, "%s", config->problem.data);
+    if (is_table && add_key(spec, "scale", "robust"))
+        drove__choice_add(choice, "data", DROVE_BY_KIND, "%s", spec);
+    return DROVE_OK;
+}
+
+/* ---- making it ---- */
+
+typedef struct making {
+    const drove_callbacks *cb;
+    const drove_interrupt *interrupt;
+    double told_s;
+} making;
+
+static bool is_over(void *context)
+{
+    const making *m = context;
+    return drove__run_signal(m->interrupt) != 0;
+}
+
+static void tell(void *context, const drove_pack_told *told)
+{
+    making *m = context;
+    if (told->seconds - m->told_s < TOLD_S || told->n_done >= told->n_units) return;
+    m->told_s = told->seconds;
+    const double left = told->seconds * (told->n_units - told->n_done) / told->n_done;
+    drove__run_say(m->cb, "model: %u of %u networks trained in %.0f s, about %.0f s left",
+                   told->n_done, told->n_units, told->seconds, left);
+}
+
+/* "mlp:64 bins 45 %, linear 20 %" */
+static void list_members(const drove_pack_record *r, char *into, size_t size)
+{
+    bool is_named[DROVE_PACK_MOST_MEMBERS] = {false};
+    size_t used = 0;
+    *into = '\0';
+    for (;;) {
+        unsigned most = r->n;
+        for (unsigned i = 0; i < r->n; i++)
+            if (!is_named[i] && r->member[i].share > 0.0 &&
+                (most == r->n || r->member[i].share > r->member[most].share))
+                most = i;
+        if (most == r->n || used >= size) return;
+        is_named[most] = true;
+        const int n = snprintf(into + used, size - used, "%s%s %.0f %%", used > 0 ? ", " : "",
+                               r->member[most].name, 100.0 * r->member[most].share);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static void say(const drove_pack_record *r, const drove_callbacks *cb)
+{
+    char list[400];
+    list_members(r, list, sizeof list);
+    drove__run_say(cb, "model: a pack of %u networks: %s", r->n_networks, list);
+    drove__run_say(cb,
+                   "model: loss %.4g +- %.2g%s on %zu examples that its networks had not seen; the "
+                   "best member alone (%s) %.4g, a constant guess %.4g (%.1f s)",
+                   r->loss, 1.96 * r->error, r->is_standardised ? " of standardised values" : "",
+                   r->n_judged, r->member[r->best].name, r->best_loss, r->constant_loss,
+                   r->seconds);
+    if (r->is_interrupted) drove__run_say(cb, "model: interrupted: fewer networks than planned");
+    if (r->loss > r->constant_loss * (1.0 - LEAST_PROGRESS))
+        drove__run_say(cb, "model: it is not 1 %% better than a constant guess: these columns say "
+                           "little about the label");
+}
+
+drove_status drove__pack_make(const drove_config *config, drove_problem *problem,
+                              const drove_workers *workers, const drove_interrupt *interrupt,
+                              const drove_callbacks *cb, drove_pack_record *record,
+                              drove_choice *choice)
+{
+    const drove_until *until = &config->length.until;
+    const drove_model_io io = drove__data_io(problem->train);
+    const bool is_open = drove__config_is_own(config, "until");
+    making m = {.cb = cb, .interrupt = interrupt};
+    drove_model *model;
+    float *theta;
+    const drove_pack_options options = {
+        .data = problem->train,
+        .io = &io,
+        .loss = config->problem.loss,
+        .kernels = &workers->kernels,
+        .seed = config->seed,
+        .n_threads = workers->plan.n_asked,
+        .most_members = config->problem.most_members,
+        .epochs = !is_open && isfinite(until->epochs) ? until->epochs : 0.0,
+        .seconds = !is_open && isfinite(until->seconds) ? until->seconds : 0.0,
+        .is_over = is_over,
+        .tell = tell,
+        .context = &m};
+    DROVE_TRY(drove__pack_train(&options, &model, &theta, record));
+    record->is_interrupted = is_over(&m);
+    drove__model_destroy(problem->model);
+    drove__free(problem->first);
+    problem->model = model;
+    problem->first = theta;
+    drove__choice_add(choice, "lr", DROVE_BY_KIND, "%s", LR_TO_GO_ON);
+    choice->pack = record;
+    say(record, cb);
+    return DROVE_OK;
+}

@@ -1,0 +1,216 @@
+/* Packs: what they learn, and that nothing but the seed decides it. */
+#include "base/cpu.h"
+#include "kernel/kernel.h"
+#include "model/model.h"
+#include "pack/assemble.h"
+#include "pack/pack.h"
+#include "engine/engine.h"
+#include "pack_rig.h"
+
+#include <string.h>
+
+static bool is_never_over(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static drove_pack_options options_of(const drove_data *data, const drove_model_io *io,
+                                     const drovek_table *kernels)
+{
+    return (drove_pack_options){.data = data,
+                                .io = io,
+                                .loss = "",
+                                .kernels = kernels,
+                                .seed = 5,
+                                .n_threads = 1,
+                                .epochs = 40,
+                                .is_over = is_never_over};
+}
+
+static drove_model_io io_of(const drove_data *data)
+{
+    return (drove_model_io){.n_features = data->storage->n_features,
+                            .n_classes = data->storage->n_classes,
+                            .n_values = data->storage->n_classes > 0 ? 0 : 1};
+}
+
+/* Outputs of a model for all examples: out[n_rows][n_outputs], as by predict. */
+static void predict(const drove_model *model, const drovek_table *kernels, const float *theta,
+                    const drove_data *data, float *out)
+{
+    drove_engine *engine;
+    uint32_t *row = drove__alloc(data->n_rows, sizeof *row);
+    const drove_engine_options opt = {
+        .model = model, .kernels = kernels, .data = data, .max_rows = data->n_rows};
+    for (uint32_t i = 0; i < data->n_rows; i++) row[i] = i;
+    assert_ok(drove__engine_host.create(&opt, &engine));
+    const drove_batch batch = {.data = data, .row = row, .n_rows = data->n_rows};
+    assert_ok(drove__engine_host.predict(engine, theta, &batch, out));
+    drove__engine_host.destroy(engine);
+    drove__free(row);
+}
+
+TEST(a_pack_learns_what_no_linear_model_can)
+{
+    drove_data *data = rig_signs(600, 2);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta, *p = drove__alloc(1200, sizeof *p);
+    unsigned n_right = 0;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    const drove_pack_options options = options_of(data, &io, &kernels);
+    assert_ok(drove__pack_train(&options, &model, &theta, &record));
+    predict(model, &kernels, theta, data, p);
+    for (size_t i = 0; i < 600; i++)
+        n_right += (p[2 * i + 1] > p[2 * i]) == (data->storage->y_class[i] == 1);
+    assert_true(n_right > 560);
+    assert_true(record.loss < 0.3 && record.loss <= record.best_loss);
+    assert_true(fabs(record.constant_loss - log(2.0)) < 0.01);
+    assert_int_equal(record.n_judged, 600);
+    drove__model_destroy(model);
+    drove__free(theta);
+    drove__free(p);
+    drove_data_destroy(data);
+}
+
+/* Bit for bit: units depend on nothing but their seeds. */
+TEST(any_number_of_threads_makes_the_same_pack)
+{
+    drove_data *data = rig_signs(300, 0);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record[2];
+    drove_model *model[2];
+    float *theta[2];
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    for (unsigned i = 0; i < 2; i++) {
+        drove_pack_options options = options_of(data, &io, &kernels);
+        options.n_threads = i == 0 ? 1 : 4;
+        options.epochs = 10;
+        assert_ok(drove__pack_train(&options, &model[i], &theta[i], &record[i]));
+    }
+    assert_int_equal(model[0]->n_params, model[1]->n_params);
+    assert_memory_equal(theta[0], theta[1], model[0]->n_params * sizeof *theta[0]);
+    assert_true(record[0].loss == record[1].loss);
+    for (unsigned i = 0; i < record[0].n; i++) {
+        assert_true(record[0].member[i].loss == record[1].member[i].loss);
+        assert_true(record[0].member[i].share == record[1].member[i].share);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        drove__model_destroy(model[i]);
+        drove__free(theta[i]);
+    }
+    drove_data_destroy(data);
+}
+
+/* The network of a pack gives the sum of shares of what its members give. */
+TEST(one_network_of_all_members)
+{
+    drove_data *data = rig_signs(120, 0);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    enum { MOST = 16 };
+    drove_part_of_pack part[MOST];
+    drove_embedding embedding[MOST];
+    drove_model *own[MOST], *model;
+    float *parameters[MOST], *theta, sum[120] = {0.0f}, out[120];
+    unsigned n = 0;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    for (size_t m = 0; m < drove__n_members; m++, n++) {
+        const drove_member *member = &drove__members[m];
+        unsigned same = 0; /* members of one embedding share it */
+        while (same < n &&
+               memcmp(&drove__members[same].embed, &member->embed, sizeof member->embed) != 0)
+            same++;
+        assert_ok(drove__embedding_make(data, &member->embed, 1, &embedding[n]));
+        const drove_embedding *e = &embedding[same];
+        assert_ok(drove__member_model(member, drove__embedding_width(e), &io, "", &own[n]));
+        parameters[n] = drove__alloc(own[n]->n_params, sizeof *parameters[n]);
+        assert_ok(drove__model_init(own[n], "normal:0.3", m + 1, parameters[n]));
+        part[n] = (drove_part_of_pack){.member = member,
+                                       .embedding = e,
+                                       .model = own[n],
+                                       .theta = parameters[n],
+                                       .share = 0.1 * (double)(m + 1)};
+        predict(own[n], &kernels, parameters[n], e->data, out);
+        for (size_t i = 0; i < 120; i++) sum[i] += (float)part[n].share * out[i];
+    }
+    assert_ok(drove__pack_assemble(part, n, &io, "", &model, &theta));
+    predict(model, &kernels, theta, data, out);
+    for (size_t i = 0; i < 120; i++)
+        assert_true(fabsf(out[i] - sum[i]) < 1e-4f * (1.0f + fabsf(sum[i])));
+    for (unsigned i = 0; i < n; i++) {
+        drove__embedding_fini(&embedding[i]);
+        drove__model_destroy(own[i]);
+        drove__free(parameters[i]);
+    }
+    drove__model_destroy(model);
+    drove__free(theta);
+    drove_data_destroy(data);
+}
+
+static bool is_over_at_once(void *context)
+{
+    (void)context;
+    return true;
+}
+
+TEST(a_pack_that_is_over_before_it_has_a_member)
+{
+    drove_data *data = rig_signs(100, 0);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    drove_pack_options options = options_of(data, &io, &kernels);
+    options.is_over = is_over_at_once;
+    assert_int_equal(drove__pack_train(&options, &model, &theta, &record), DROVE_E_ARG);
+    assert_null(model);
+    assert_null(theta);
+    drove_data_destroy(data);
+}
+
+TEST(a_budget_of_seconds_ends_a_pack)
+{
+    drove_data *data = rig_signs(4000, 2);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    drove_pack_options options = options_of(data, &io, &kernels);
+    options.seconds = 0.2;
+    options.epochs = 1e6;
+    assert_ok(drove__pack_train(&options, &model, &theta, &record));
+    assert_true(record.n_networks >= 1);
+    drove__model_destroy(model);
+    drove__free(theta);
+    drove_data_destroy(data);
+}
+
+/* One member: a small network, and of no more than one kind. */
+TEST(the_most_members_that_were_asked_for)
+{
+    drove_data *data = rig_signs(100, 2);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    drove_pack_options options = options_of(data, &io, &kernels);
+    options.most_members = 1;
+    options.epochs = 3;
+    assert_ok(drove__pack_train(&options, &model, &theta, &record));
+    assert_int_equal(record.n, 1);
+    assert_true(record.member[0].share == 1.0);
+    drove__model_destroy(model);
+    drove__free(theta);
+    drove_data_destroy(data);
+}
