@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Widths, depths and steps as in docs/results/league.md; bins: Gorishniy, Rubachev, Babenko,
+/* Widths, depths and steps as in docs/use/models.md; bins: Gorishniy, Rubachev, Babenko,
  * NeurIPS 2022; the mixture of settings: Holzmueller, Grinsztajn, Steinwart, NeurIPS 2024. */
 const drove_member drove__members[] = {
     {.name = "linear", .lr = 0.01, .decay = 1e-3},
