@@ -21,7 +21,7 @@ Scores.  Two classes: the area under the ROC curve (AUC).  More classes: accurac
 drove is called as a program: `drove train train.csv?target=class|value --label target --test none`, then `drove predict` on the test
 rows; ?target= says what choosing a classifier or a regressor says to the others.  The peers get what their manuals ask for:
 columns of words as pandas categories (LightGBM, XGBoost, HistGradientBoosting, CatBoost as cat_features, RealMLP, TabM), else
-one-hot columns, medians for empty cells, and standardised columns (logistic regression and ridge, MLP; the forest without
+one-hot columns, medians for empty cells (RealMLP and TabM, too), and standardised columns (logistic regression and ridge, MLP; the forest without
 standardising).  Two threads; LEAGUE_THREADS=1 for the scores on a machine that others use, where OpenMP's threads wait for one
 another; the records say how many.  drove has its default, all processors.
 
@@ -207,14 +207,32 @@ def linear(kind, x):
     return make_pipeline(one_hot(x, True), LogisticRegression(max_iter=1000) if kind == "class" else Ridge())
 
 
+class Pytabkit:
+    """A network of pytabkit, which takes no empty numbers: medians stand for them."""
+
+    def __init__(self, model):
+        self.model = model(device="cpu", n_threads=THREADS, random_state=0)
+
+    def fit(self, x, y):
+        self.medians = x.median(numeric_only=True)
+        self.model.fit(x.fillna(self.medians), y)
+        self.classes_ = getattr(self.model, "classes_", None)
+
+    def predict(self, x):
+        return self.model.predict(x.fillna(self.medians))
+
+    def predict_proba(self, x):
+        return self.model.predict_proba(x.fillna(self.medians))
+
+
 def realmlp(kind, x):
     from pytabkit import RealMLP_TD_Classifier, RealMLP_TD_Regressor
-    return (RealMLP_TD_Classifier if kind == "class" else RealMLP_TD_Regressor)(device="cpu", n_threads=THREADS, random_state=0)
+    return Pytabkit(RealMLP_TD_Classifier if kind == "class" else RealMLP_TD_Regressor)
 
 
 def tabm(kind, x):
     from pytabkit import TabM_D_Classifier, TabM_D_Regressor
-    return (TabM_D_Classifier if kind == "class" else TabM_D_Regressor)(device="cpu", n_threads=THREADS, random_state=0)
+    return Pytabkit(TabM_D_Classifier if kind == "class" else TabM_D_Regressor)
 
 
 class Autogluon:
@@ -433,14 +451,20 @@ def run_children(args, systems):
 
 # Report
 
-def by_table(found, splits):
-    """{table: {system: [score of each split]}}; systems with a hole or an error lack."""
+def by_table(found, splits, systems=None):
+    """{table: {system: [score of each split]}} of the splits that all systems have; without systems, of those that every system of the
+    table has."""
     tables = {}
     for r in found:
-        if r["split"] in splits and not r["cold"]:
+        if r["split"] in splits and not r["cold"] and r["score"] is not None:
             tables.setdefault(r["table"], {}).setdefault(r["system"], {})[r["split"]] = r["score"]
-    return {t: {s: [scores[i] for i in splits] for s, scores in systems.items() if all(scores.get(i) is not None for i in splits)}
-            for t, systems in tables.items()}
+    out = {}
+    for t, rows in tables.items():
+        some = systems or list(rows)
+        common = [i for i in splits if all(i in rows.get(s, {}) for s in some)]
+        if common:
+            out[t] = {s: [rows[s][i] for i in common] for s in some}
+    return out
 
 
 def mean(x):
@@ -495,9 +519,9 @@ def seconds(r, start):
     return r["fit_wall_s"] + r["predict_wall_s"]
 
 
-def league_table(title, tables, systems, found, ours):
-    """Prints one table of the league."""
-    tables = {t: rows for t, rows in tables.items() if all(s in rows for s in systems)}
+def league_table(title, splits, systems, found, ours):
+    """Prints one table of the league: the tables and splits that all systems have."""
+    tables = by_table(found, splits, systems)
     if not tables:
         return
     table = standings(tables, systems)
@@ -548,7 +572,6 @@ def ratio_to(own, drove):
 
 def picture(path, tables, systems, found, ours):
     """Normalised score above processor seconds, as an SVG."""
-    tables = {t: rows for t, rows in tables.items() if all(s in rows for s in systems)}
     table = standings(tables, systems)
     dots = {}
     for s in systems:
@@ -589,15 +612,17 @@ def report(args):
     names = {e["name"] for e in entries(args)}
     found = [r for r in found if r["table"] in names]
     splits = [int(i) for i in args.splits.split(",")]
-    tables = by_table(found, splits)
     ours = args.label or next(r["system"] for r in found if r["system"].startswith("drove"))
-    systems = [ours, *[s for s in PEERS if any(s in rows for rows in tables.values())]]
-    league_table("all", tables, systems, found, ours)
+    systems = [ours, *[s for s in PEERS if any(r["system"] == s for r in found)]]
+    tables = by_table(found, splits, systems)
+    for half in ("seen", "held back"):
+        league_table("on the half " + half, splits, systems, [r for r in found if r["half"] == half], ours)
+    league_table("all", splits, systems, found, ours)
     for slow in SLOW:
-        if any(slow in rows for rows in tables.values()):
-            league_table(f"with {slow}", tables, [*systems, slow], found, ours)
-    late = behind({t: rows for t, rows in tables.items() if ours in rows}, systems, ours)
-    print(f"\nBehind the best of all by more than two standard errors: {len(late)} of {sum(ours in rows for rows in tables.values())} tables")
+        if any(r["system"] == slow for r in found):
+            league_table(f"with {slow}", splits, [*systems, slow], found, ours)
+    late = behind(tables, systems, ours)
+    print(f"\nBehind the best of all by more than two standard errors: {len(late)} of {len(tables)} tables")
     for t, best, m, error in late:
         print(f"- {t}: {m:+.4f} beside {best} (standard error {error:.4f})")
     cold_table(found, [*systems, *SLOW], ours)
@@ -609,12 +634,12 @@ def report(args):
     print("\n| table | half | rows | score | " + " | ".join(systems) + " | chosen |")
     print("|---" * (5 + len(systems)) + "|")
     for e in entries(args):
-        rows = tables.get(e["name"], {})
-        of_e = [r for r in found if r["table"] == e["name"] and r["score"] is not None]
-        if not of_e or ours not in rows:
+        rows = tables.get(e["name"])
+        if rows is None:
             continue
-        best = max(mean(rows[s]) for s in systems if s in rows)
-        cell = [("-" if s not in rows else f"**{mean(rows[s]):.4f}**" if mean(rows[s]) == best else f"{mean(rows[s]):.4f}") for s in systems]
+        of_e = [r for r in found if r["table"] == e["name"] and r["score"] is not None]
+        best = max(mean(rows[s]) for s in systems)
+        cell = [f"**{mean(rows[s]):.4f}**" if mean(rows[s]) == best else f"{mean(rows[s]):.4f}" for s in systems]
         what = "R2" if e["kind"] == "value" else "AUC" if of_e[0].get("auc", of_e[0]["score"]) == of_e[0]["score"] else "accuracy"
         chosen = next((r["chosen"] for r in of_e if r["system"] == ours), "")
         print(f"| {e['name']} | {e['half']} | {e['rows']} | {what} | " + " | ".join(cell) + f" | {chosen} |")
@@ -626,7 +651,8 @@ def compare(args):
     names = {e["name"]: e for e in entries(args)}
     splits = [int(i) for i in args.splits.split(",")]
     lines = []
-    for t, rows in by_table([r for r in found if r["table"] in names], splits).items():
+    found = [r for r in found if r["table"] in names and r["system"] in (*PEERS, args.compare)]
+    for t, rows in by_table(found, splits).items():
         others = [s for s in rows if s in PEERS]
         if args.compare not in rows or not others:
             continue
