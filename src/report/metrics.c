@@ -244,10 +244,10 @@ static void print_missed(const drove_metrics *m, const char *indent, FILE *strea
         indent, drove__print_plain(rarest->name, name, sizeof name),
         100.0 * rarest->support / m->weight, rarest->recall * rarest->support, rarest->support);
     if (n > 1) fprintf(stream, "; so are %zu other classes", n - 1);
-    fprintf(stream, ".\n%sMore are with train --class-weight balanced%s.\n", indent,
-            m->n_classes == 2 && m->has_calibration ? ", or eval --threshold f1 and predict "
-                                                      "--threshold"
-                                                    : "");
+    fprintf(stream, ".\n%sTo find more: drove train --class-weight balanced%s.\n", indent,
+            m->n_classes == 2 && m->has_calibration
+                ? ", or drove eval --threshold f1 and drove predict with its number"
+                : "");
 }
 
 static void print_threshold(const drove_metrics *m, FILE *stream)

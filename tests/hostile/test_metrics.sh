@@ -97,7 +97,7 @@ awk -F, 'NR > 1 && (NF != 3 || $2 + $3 < 0.9999 || $2 + $3 > 1.0001 || $1 != "no
 awk 'BEGIN { srand(5); for (i = 0; i < 2000; i++) { a = 6 * rand() - 3; b = rand(); print a "," b "," (rand() < 1 / (1 + exp(4.5 - 1.2 * a)) ? "yes" : "no") } }' >churn.csv
 run_for 0 train --data csv:churn.csv --test none --model logistic --threads 1 --seed 1 --until epochs=10 --lr 0.05 --out churn
 grep -q '^  Class yes ([0-9.]* % of the rows) is hardly ever predicted: [0-9]* of its [0-9]* rows are found.$' out.txt || fail "expected a remark: $(cat out.txt)"
-grep -q -- '--class-weight balanced, or eval --threshold f1 and predict --threshold.$' out.txt || fail "$(cat out.txt)"
+grep -q -- '--class-weight balanced, or drove eval --threshold f1 and drove predict with its number.$' out.txt || fail "$(cat out.txt)"
 run_for 0 predict churn --data csv:churn.csv
 cp out.txt churn.txt
 for threshold in f1 cost:fp=1,fn=8 0.25; do

@@ -67,6 +67,8 @@ drove_status drove__figure_phases(const drove_figure *f, const drove_page_settin
         if (add_bar(s, i, &p)) drove__plot_add_category(plot, number);
     }
 
+    if (s->n == 1) plot->x_label[0] = '\0'; /* a bar alone needs no number */
+
     /* A series for each long phase, and one for the sum of the others. */
     double rest_us = 0.0;
     for (size_t i = 0; i < p.n; i++) {

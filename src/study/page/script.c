@@ -110,6 +110,34 @@ static void print_room(const drove_plot *plot, bool of_x, FILE *stream)
     fprintf(stream, "set %crange [%.9g:%.9g]\n", of_x ? 'x' : 'y', least - room, most + room);
 }
 
+/* Room below and above curves, boxes and bands, which would else lie on the axis; none beyond 0, or
+ * beyond 1 of shares. */
+static void print_height(const drove_plot *plot, FILE *stream)
+{
+    enum { PARTS = 25 };
+    double least, most;
+    drove__plot_range(plot, false, &least, &most);
+    for (size_t i = 0; i < plot->n_series; i++) {
+        const drove_series *s = &plot->series[i];
+        for (size_t k = 0; s->low != NULL && k < s->n; k++) {
+            if (isfinite(s->low[k])) least = fmin(least, s->low[k]);
+            if (isfinite(s->high[k])) most = fmax(most, s->high[k]);
+        }
+    }
+    if (!(most > least)) {
+        print_range(plot, false, stream);
+        return;
+    }
+    double low = least - (most - least) / PARTS, high = most + (most - least) / PARTS;
+    if (plot->log_y) {
+        const double factor = pow(most / least, 1.0 / PARTS);
+        low = least / factor;
+        high = most * factor;
+    } else if (least >= 0.0) low = fmax(low, 0.0);
+    if (plot->is_share && most <= 1.0) high = fmin(high, 1.0);
+    fprintf(stream, "set yrange [%.9g:%.9g]\n", low, high);
+}
+
 static void print_axes(const drove_plot *plot, bool is_page, FILE *stream)
 {
     const char *const names[] = {"xlabel", "ylabel"};
@@ -143,7 +171,7 @@ static void print_axes(const drove_plot *plot, bool is_page, FILE *stream)
         fprintf(stream, "set xrange [%.9g:%.9g]\n", least - room, most + room);
     } else print_range(plot, true, stream);
     if (plot->kind == DROVE_PLOT_LINES || plot->kind == DROVE_PLOT_BOXES)
-        print_range(plot, false, stream);
+        print_height(plot, stream);
     if (plot->kind == DROVE_PLOT_POINTS)
         for (int k = 0; k < 2; k++) print_room(plot, k == 0, stream);
     if (is_bars(plot) || plot->kind == DROVE_PLOT_STEPS) fputs("set yrange [0:*]\n", stream);

@@ -58,12 +58,14 @@ const char *const drove__page_style =
     "padding:.2rem 0;max-width:calc(100vw - 2.6rem)}\n"
     ".warn{border-left:4px solid var(--s1);padding:.4rem .8rem;background:var(--card)}\n"
     "@media(max-width:600px){main{padding:.5rem}figure{padding:.4rem}svg text{font-size:14px}"
-    ".grid{gap:.6rem}}\n"
+    ".grid{gap:.6rem}th,td{padding:.2rem .35rem}}\n"
     "@media print{:root{--back:#fff;--card:#fff;--text:#000;--dim:#444;--grid:#ddd;--line:#bbb;"
     "--s0:#0072b2;--s1:#d55e00;--s2:#007f5f;--s3:#b0568c;--s4:#2489bd;--s5:#8f6400;--s6:#222;"
     "--s7:#6a3d9a}main{max-width:none}nav,.legend input{display:none}"
     ".scroll{max-height:none;overflow:visible;background:none}body{font-size:11pt}"
-    ".grid{grid-template-columns:1fr 1fr}figure:has(td.h){grid-column:1/-1}"
+    "ul.legend,.note{font-size:8pt}.legend label{min-height:0}details:not([open]){display:none}"
+    "table{font-size:9pt}th,td{padding:.15rem .3rem}h2{break-after:avoid}"
+    ".grid{grid-template-columns:1fr 1fr}figure:has(td.h:nth-child(6)){grid-column:1/-1}"
     "td.h,div{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
 const char *const drove__page_script =

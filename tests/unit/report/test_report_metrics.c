@@ -131,14 +131,14 @@ TEST(a_rare_class_that_is_hardly_ever_predicted_is_named)
     assert_non_null(strstr(text,
                            "Class a \"dog\" (20 % of the rows) is hardly ever predicted: 9 of "
                            "its 200 rows are found.\n"
-                           "More are with train --class-weight balanced, or eval --threshold "
-                           "f1 and predict --threshold.\n"));
+                           "To find more: drove train --class-weight balanced, or drove eval "
+                           "--threshold f1 and drove predict with its number.\n"));
     free(text);
 
     /* probabilities alone have thresholds */
     m.has_calibration = 0;
     text = text_of(&m);
-    assert_non_null(strstr(text, "More are with train --class-weight balanced.\n"));
+    assert_non_null(strstr(text, "To find more: drove train --class-weight balanced.\n"));
     free(text);
 
     /* enough are found; too few rows; no rarer than the others */

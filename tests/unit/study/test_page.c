@@ -113,6 +113,34 @@ TEST(scripts)
     drove__plot_fini(&plot);
 }
 
+/* A curve does not lie on the axis; shares end at 0 and 1. */
+TEST(curves_have_room)
+{
+    const double x[] = {1, 2}, y[] = {2, 4}, share[] = {0.01, 1}, large[] = {1, 1e5};
+    const struct {
+        const double *y;
+        bool is_share, log_y;
+        const char *expected;
+    } of[] = {{y, false, false, "set yrange [1.92:4.08]\n"},
+              {share, true, false, "set yrange [0:1]\n"},
+              {large, false, true, "set yrange [0.630957344:158489.319]\n"}};
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        drove_plot plot = {.kind = DROVE_PLOT_LINES,
+                           .id = "id",
+                           .x_label = "x",
+                           .y_label = "y",
+                           .is_share = of[i].is_share,
+                           .log_y = of[i].log_y};
+        drove__plot_add_points(&plot, "one", x, of[i].y, 2);
+        FILE *stream = open_text();
+        drove__script_plot(&plot, 0, true, stream);
+        fclose(stream);
+        assert_non_null(strstr(text, of[i].expected));
+        free(text);
+        drove__plot_fini(&plot);
+    }
+}
+
 /* Long numbers stand farther apart: 235 settings have at most 9 below the axis. */
 TEST(ticks_have_room)
 {
