@@ -56,7 +56,7 @@ static drove_status quantise(drove_engine_shared *p, bool reorder)
     return DROVE_OK;
 }
 
-/* Ranges of the intermediate values of a G term.  Losses of classes: their derivative is at most the
+/* Ranges of the numbers that a G term rounds.  Losses of classes: their derivative is at most the
  * example's weight, and nearly constant where an output is beyond 8.  Values: twice the largest
  * target, so that the first outputs and derivatives are within. */
 static void set_gradient_ranges(drove_engine_shared *p)

@@ -8,7 +8,7 @@
  * In units: output z = dot * data_scale * model_scale + intercept; the AXPY's factor, in model
  * units per data unit, is -eta / batch * dloss/dz * data_scale / model_scale.
  *
- * A G term, section 3: the outputs (the paper's xi_dot_w, with the intercept) and the derivatives by
+ * A G term, section 3: outputs (the paper's xi_dot_w, with the intercept) and the derivatives by
  * them (its scale_a, without eta) are rounded to fixed point of that many bits, and saturate.  What
  * is summed over the examples of a batch is not.
  *
