@@ -23,7 +23,7 @@ static const double WANTED_UPDATES = 100000.0, LEAST_EPOCHS = 10.0, MOST_EPOCHS 
 static const double WANTED_BLIND_UPDATES = 3000.0, MOST_BLIND_EPOCHS = 200.0;
 static const double LEAST_EVALUATION_UPDATES = 100.0, MOST_EVALUATION_UPDATES = 5000.0;
 static const double BLIND_EVALUATIONS = 10.0; /* that decide nothing */
-enum { LEAST_VALIDATION_ROWS = 20, PATIENCE = 4 };
+enum { LEAST_VALIDATION_ROWS = 20, LEAST_PACK_ROWS = 10, PATIENCE = 4 };
 static const size_t WIDE_FEATURES = 4096; /* of sparse data */
 static const double MARGIN_STEP = 0.3;
 /* A network's words and plain SGD where not even trials fit: cosine takes it to zero. */
@@ -45,13 +45,14 @@ static bool is_wide(const drove_problem *problem)
 }
 
 /* A linear model is better at texts than the usual network, and trains in a fraction of its time
- * (docs/results/defaults.md, sector). */
+ * (docs/results/defaults.md, sector).  Of few rows there are no parts to judge a pack by. */
 void drove__choose_model(const drove_config *config, const drove_problem *problem,
                          drove_choice *choice)
 {
     const bool is_usual = drove__config_origin(config, "model") == DROVE_BY_KIND;
-    if (!is_usual || !config->is_tuned || config->problem.features[0] != '\0' || !is_wide(problem))
-        return;
+    const bool is_other = is_wide(problem) || (config->problem.compares_model &&
+                                               problem->train->n_rows < LEAST_PACK_ROWS);
+    if (!is_usual || !config->is_tuned || config->problem.features[0] != '\0' || !is_other) return;
     const bool is_value = problem->train->storage->y_kind == DROVE_Y_VALUE;
     drove__choice_add(choice, "model", DROVE_BY_KIND, "%s", is_value ? "linear" : "logistic");
 }
@@ -121,6 +122,10 @@ drove_status drove__choose_until(const drove_config *config, const drove_problem
     const drove_until *u = &config->length.until;
     DROVE_TRY(drove__choose_batch(config, workers, choice));
     usual_until(config, problem, workers, usual);
+    if (config->problem.compares_model) { /* the pack is trained before the run */
+        if (config->length.is_auto) drove__choice_add(choice, "until", DROVE_BY_KIND, "epochs=0");
+        return DROVE_OK;
+    }
     if (config->length.is_auto) {
         drove__choice_add(choice, "until", DROVE_BY_KIND, "%s", usual);
         return DROVE_OK;

@@ -29,6 +29,7 @@ typedef struct builder {
     const drove_part_of_pack *part;
     unsigned n, n_outputs;
     const drove_embedding *embedding[MOST_PARTS]; /* distinct ones */
+    bool has_images;
     unsigned n_embeddings, n_blobs;
     blob blob[MOST_PARTS];
     drove_graph graph;
@@ -70,12 +71,29 @@ static const char *input_of(const builder *b, unsigned e, char into[DROVE_LAYER_
     return into;
 }
 
+/* Examples that are images become vectors first, in the order of files. */
+static drove_status add_flat(builder *b, size_t n)
+{
+    drove_node *node;
+    DROVE_TRY(add(b, &drove__layer_gather, "flat", drove__graph_input(&b->graph), &node));
+    node->opt.index.value = drove__grow(NULL, n, sizeof *node->opt.index.value);
+    if (node->opt.index.value == NULL) return drove__fail_nomem("an embedding", n * 4);
+    for (size_t i = 0; i < n; i++) node->opt.index.value[i] = (uint32_t)i;
+    node->opt.index.n = n;
+    return DROVE_OK;
+}
+
 static drove_status add_clip(builder *b)
 {
     drove_node *node;
     for (unsigned e = 0; e < b->n_embeddings; e++) {
         if (b->embedding[e] == NULL) continue;
-        DROVE_TRY(add(b, &drove__layer_activation, "clip", drove__graph_input(&b->graph), &node));
+        const char *bottom = drove__graph_input(&b->graph);
+        if (b->has_images) {
+            DROVE_TRY(add_flat(b, b->embedding[e]->n_inputs));
+            bottom = "flat";
+        }
+        DROVE_TRY(add(b, &drove__layer_activation, "clip", bottom, &node));
         node->act = DROVEK_CURVE_smooth_clip;
         node->opt.level = DROVE_ACT_OWN;
         return DROVE_OK;
@@ -280,7 +298,7 @@ static void put_blob(const builder *b, const blob *from, const drove_model *mode
     for (size_t k = 0; k < n && from->is_linear; k++) w[k * n + k] = 1.0f;
 }
 
-drove_status drove__pack_assemble(const drove_part_of_pack *part, unsigned n,
+drove_status drove__pack_assemble(const drove_part_of_pack *part, unsigned n, const float *constant,
                                   const drove_model_io *io, const char *loss, drove_model **model,
                                   float **theta)
 {
@@ -290,6 +308,7 @@ drove_status drove__pack_assemble(const drove_part_of_pack *part, unsigned n,
     if (b == NULL) return drove__fail_nomem("a pack's network", sizeof *b);
     b->part = part;
     b->n = n;
+    b->has_images = drove__shape_floats(io->image) > 0;
     b->n_outputs = (unsigned)part[0].model->n_outputs;
     for (unsigned i = 0; i < n; i++) {
         unsigned e = 0;
@@ -311,6 +330,8 @@ drove_status drove__pack_assemble(const drove_part_of_pack *part, unsigned n,
         put_blob(b, &b->blob[i], *model, row, *theta);
         row += b->blob[i].width;
     }
+    for (unsigned k = 0; k < b->n_outputs && status == DROVE_OK; k++)
+        (*theta)[find_layer(*model, "out")->b_offset + k] += constant[k];
     if (status != DROVE_OK) {
         drove__model_destroy(*model);
         *model = NULL;

@@ -13,10 +13,10 @@ typedef struct drove_part_of_pack { /* a member's network of one division */
     double                 share; /* factor of its outputs */
 } drove_part_of_pack;
 
-/* The network whose outputs are the sum of share * the outputs of each, and its parameters (of
- * drove__alloc).  The last layer is one of weights and biases over all of their last hidden
- * layers.  Errors: DROVE_E_NOMEM, those of drove__model_create_graph. */
-drove_status drove__pack_assemble(const drove_part_of_pack *part, unsigned n,
+/* The network whose outputs are constant[n_outputs] and the sum of share * the outputs of each, and
+ * its parameters (of drove__alloc).  The last layer is one of weights and biases over all of their
+ * last hidden layers.  Errors: DROVE_E_NOMEM, those of drove__model_create_text. */
+drove_status drove__pack_assemble(const drove_part_of_pack *part, unsigned n, const float *constant,
                                   const drove_model_io *io, const char *loss, drove_model **model,
                                   float **theta);
 

@@ -72,7 +72,7 @@ static unsigned pick(chooser *c, part p, unsigned n_picked, double *loss)
 }
 
 /* Shares chosen on a part; returns the best member by itself there. */
-static unsigned choose(chooser *c, part p, double share[DROVE_PACK_MOST_MEMBERS])
+static unsigned choose(chooser *c, part p, double share[DROVE_ENSEMBLE_MOST])
 {
     unsigned taken[PICKS], first = 0, n_best = 1;
     double best = INFINITY;
@@ -86,12 +86,12 @@ static unsigned choose(chooser *c, part p, double share[DROVE_PACK_MOST_MEMBERS]
         best = loss;
         n_best = i + 1;
     }
-    for (unsigned m = 0; m < DROVE_PACK_MOST_MEMBERS; m++) share[m] = 0.0;
+    for (unsigned m = 0; m < DROVE_ENSEMBLE_MOST; m++) share[m] = 0.0;
     for (unsigned i = 0; i < n_best; i++) share[taken[i]] += 1.0 / n_best;
     return first;
 }
 
-static void sum_shares(chooser *c, const double share[DROVE_PACK_MOST_MEMBERS])
+static void sum_shares(chooser *c, const double share[DROVE_ENSEMBLE_MOST])
 {
     clear_sum(c);
     for (unsigned m = 0; m < c->in->n_members; m++)
@@ -138,7 +138,7 @@ static void add_moments(const chooser *c, size_t n, double mean, moments *to)
 static void cross(chooser *c, size_t step, drove_ensemble *out)
 {
     moments of_ensemble = {0}, of_best = {0};
-    double share[DROVE_PACK_MOST_MEMBERS], one[DROVE_PACK_MOST_MEMBERS];
+    double share[DROVE_ENSEMBLE_MOST], one[DROVE_ENSEMBLE_MOST];
     for (unsigned half = 0; half < 2; half++) {
         const part chosen_by = {half * step, 2 * step}, scored_by = {1 - half, 2};
         const size_t n = rows_of(c->in, scored_by);

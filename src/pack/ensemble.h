@@ -12,19 +12,21 @@
 #include "pack/judge.h"
 #include "pack/record.h"
 
+enum { DROVE_ENSEMBLE_MOST = DROVE_PACK_MOST_MEMBERS + 1 }; /* members, and a guess */
+
 typedef struct drove_ensemble_input {
     const drove_judge *judge;
     const uint32_t    *row; /* [n_rows] of the judge's view */
     size_t             n_rows;
     unsigned           n_members;
-    const float       *output[DROVE_PACK_MOST_MEMBERS]; /* [n_rows][n_outputs] of each */
+    const float       *output[DROVE_ENSEMBLE_MOST]; /* [n_rows][n_outputs] of each */
 } drove_ensemble_input;
 
 typedef struct drove_ensemble {
-    double   share[DROVE_PACK_MOST_MEMBERS]; /* their sum is 1 */
-    double   loss, error;                    /* across halves: the mean, and its standard error */
-    unsigned best;                           /* member by itself */
-    double   best_loss;                      /* across halves, too */
+    double   share[DROVE_ENSEMBLE_MOST]; /* their sum is 1 */
+    double   loss, error;                /* across halves: the mean, and its standard error */
+    unsigned best;                       /* member by itself */
+    double   best_loss;                  /* across halves, too */
     double   sharpness; /* factor of the mean outputs that makes the loss least; 1 of values */
 } drove_ensemble;
 

@@ -14,8 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EMBEDDINGS = 12, LEAST_EPOCHS = 16, FINISHERS = 5 };
-static const double MOST_STEPS = 6000.0;
+enum {
+    MOST_EMBEDDINGS = 12,
+    LEAST_EPOCHS = 16,
+    MOST_EPOCHS = 200,
+    MOST_SPARSE_WEIGHTS = 1 << 20,
+    FINISHERS = 5
+};
+static const double MOST_STEPS = 6000.0, LEAST_STEPS = 600.0; /* of a unit */
 static const double SPENT = 0.9; /* of a budget, by units; the rest is the ensemble's */
 
 /* Rows up to which a batch has so many, and a pack so many divisions. */
@@ -86,15 +92,21 @@ static drove_status add_racer(pack *p, const drove_member *member, bool *is_adde
 {
     const drove_pack_options *o = p->opt;
     racer *r = &p->racer[p->n_racers];
+    const drove_storage *s = o->data->storage;
     *is_added = false;
     if (p->n_racers == p->most_racers) return DROVE_OK;
     *r = (racer){.member = *member};
+    /* Networks of sparse examples are dense layers alone, and no larger than memory is fast. */
+    if (s->x_kind == DROVE_X_CSR) {
+        if (member->width[0] * s->n_features > MOST_SPARSE_WEIGHTS) return DROVE_OK;
+        r->member.dropout = 0.0f;
+    }
     DROVE_TRY(find_embedding(p, &member->embed, &r->embedding));
     const bool has_more = member->embed.bins > 0 || member->embed.waves > 0;
     if (has_more && (r->embedding == NULL || r->embedding->n_more == 0)) return DROVE_OK;
     const size_t n_inputs =
         r->embedding != NULL ? drove__embedding_width(r->embedding) : o->data->storage->n_features;
-    DROVE_TRY(drove__member_model(member, n_inputs, o->io, o->loss, &r->model));
+    DROVE_TRY(drove__member_model(&r->member, n_inputs, o->io, o->loss, &r->model));
     p->n_racers++;
     *is_added = true;
     return DROVE_OK;
@@ -275,10 +287,14 @@ static drove_status vary_while_there_is_time(pack *p)
 
 /* ---- the ensemble ---- */
 
-typedef struct finish { /* members with units of all divisions that count */
+/* Members with units of all divisions that count, and last the constant guess, which takes shares
+ * where there is little to learn. */
+typedef struct finish {
     unsigned n, n_divisions;
-    racer *racer[DROVE_PACK_MOST_MEMBERS];
-    float *output[DROVE_PACK_MOST_MEMBERS]; /* of all held rows, in the order of divisions.row */
+    racer *racer[DROVE_PACK_MOST_MEMBERS + 1]; /* NULL: the guess */
+    float *guess;                              /* [n_outputs] */
+    float
+        *output[DROVE_PACK_MOST_MEMBERS + 1]; /* of all held rows, in the order of divisions.row */
     size_t n_rows;
 } finish;
 
@@ -288,7 +304,9 @@ static drove_status find_finishers(pack *p, finish *f)
         if (isfinite(p->racer[i].loss) && p->racer[i].n_units > f->n_divisions)
             f->n_divisions = p->racer[i].n_units;
     if (f->n_divisions == 0)
-        return drove__fail(DROVE_E_ARG, "--model auto: expected time for one member at least");
+        return drove__fail(DROVE_E_ARG,
+                           "--model auto: expected time for one member, found none left "
+                           "(--until seconds=)");
     f->n_rows = p->divisions.from[f->n_divisions];
     const size_t n_outputs = p->judge.n_outputs;
     for (unsigned i = 0; i < p->n_racers; i++) {
@@ -301,21 +319,33 @@ static drove_status find_finishers(pack *p, finish *f)
             memcpy(z + p->divisions.from[d] * n_outputs, r->unit[d].output,
                    drove__division_held(&p->divisions, d) * n_outputs * sizeof *z);
     }
+    float *z = f->output[f->n] = drove__alloc(f->n_rows * n_outputs, sizeof *z);
+    f->guess = drove__alloc(n_outputs, sizeof *f->guess);
+    if (z == NULL || f->guess == NULL)
+        return drove__fail_nomem("outputs of members", f->n_rows * n_outputs * 4);
+    f->n++;
+    drove__judge_constant(&p->judge, f->guess);
+    for (size_t i = 0; i < f->n_rows; i++)
+        memcpy(z + i * n_outputs, f->guess, n_outputs * sizeof *z);
     return DROVE_OK;
 }
 
-static double constant_loss(const pack *p, size_t n_rows)
+static double constant_loss(const pack *p, const finish *f)
 {
-    float z[p->judge.n_outputs];
     double sum = 0.0, weights = 0.0;
-    drove__judge_constant(&p->judge, z);
-    for (size_t i = 0; i < n_rows; i++) {
+    for (size_t i = 0; i < f->n_rows; i++) {
         const uint32_t row = p->divisions.row[i];
         const double weight = drove__judge_weight(&p->judge, row);
-        sum += weight * drove__judge_row(&p->judge, row, z);
+        sum += weight * drove__judge_row(&p->judge, row, f->guess);
         weights += weight;
     }
     return weights > 0.0 ? sum / weights : 0.0;
+}
+
+/* The best member by itself: with the guess for the best, the simplest. */
+static const racer *best_of(const finish *f, const drove_ensemble *e)
+{
+    return f->racer[e->best] != NULL ? f->racer[e->best] : f->racer[0];
 }
 
 static void fill_record(const pack *p, const finish *f, const drove_ensemble *e)
@@ -329,7 +359,7 @@ static void fill_record(const pack *p, const finish *f, const drove_ensemble *e)
     r->error = e->error;
     r->best_loss = e->best_loss;
     r->sharpness = e->sharpness;
-    r->constant_loss = constant_loss(p, f->n_rows);
+    r->constant_loss = constant_loss(p, f);
     r->is_standardised = p->judge.kind == DROVE_JUDGE_VALUES;
     for (unsigned i = 0; i < p->n_racers; i++) {
         const racer *from = &p->racer[i];
@@ -340,7 +370,7 @@ static void fill_record(const pack *p, const finish *f, const drove_ensemble *e)
             m->epochs += from->unit[d].epochs / from->n_units;
         for (unsigned k = 0; k < f->n; k++)
             if (f->racer[k] == from) m->share = e->share[k];
-        if (f->racer[e->best] == from) r->best = i;
+        if (best_of(f, e) == from) r->best = i;
         if (m->share > 0.0) r->n_networks += f->n_divisions;
     }
 }
@@ -355,16 +385,19 @@ static drove_status make_ensemble(pack *p, finish *f, drove_model **model, float
     fill_record(p, f, &e);
     drove_part_of_pack part[DROVE_PACK_MOST_MEMBERS * DROVE_PACK_MOST_DIVISIONS];
     unsigned n = 0;
-    for (unsigned i = 0; i < f->n; i++) {
+    for (size_t k = 0; k < p->judge.n_outputs; k++)
+        f->guess[k] *= (float)(e.share[f->n - 1] * e.sharpness);
+    for (unsigned i = 0; i + 1 < f->n; i++) {
         const racer *r = f->racer[i];
-        for (unsigned d = 0; d < f->n_divisions && e.share[i] > 0.0; d++)
+        const bool is_in = e.share[i] > 0.0 || (r == best_of(f, &e) && e.share[f->n - 1] == 1.0);
+        for (unsigned d = 0; d < f->n_divisions && is_in; d++)
             part[n++] = (drove_part_of_pack){.member = &r->member,
                                              .embedding = r->embedding,
                                              .model = r->model,
                                              .theta = r->unit[d].theta,
                                              .share = e.share[i] * e.sharpness / f->n_divisions};
     }
-    return drove__pack_assemble(part, n, p->opt->io, p->opt->loss, model, theta);
+    return drove__pack_assemble(part, n, f->guess, p->opt->io, p->opt->loss, model, theta);
 }
 
 /* ---- all of it ---- */
@@ -379,8 +412,9 @@ static drove_status prepare(pack *p)
     p->n_divisions = size->n_divisions;
     const size_t n_trained = n - n / DROVE_PACK_MOST_DIVISIONS;
     const double per_epoch = ceil((double)n_trained / (double)p->batch);
-    p->n_steps =
-        o->epochs > 0.0 ? o->epochs * per_epoch : fmax(MOST_STEPS, LEAST_EPOCHS * per_epoch);
+    p->n_steps = o->epochs > 0.0 ? o->epochs * per_epoch
+                                 : fmin(fmax(MOST_STEPS, LEAST_EPOCHS * per_epoch),
+                                        fmax(MOST_EPOCHS * per_epoch, LEAST_STEPS));
     DROVE_TRY(drove__divisions_make(o->data, DROVE_PACK_MOST_DIVISIONS, o->seed, &p->divisions));
     if (p->divisions.is_in_time && p->n_divisions == DROVE_PACK_MOST_DIVISIONS)
         p->n_divisions--; /* nothing comes before the first rows */
@@ -425,7 +459,8 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
     if (status == DROVE_OK) status = vary_while_there_is_time(p);
     if (status == DROVE_OK) status = find_finishers(p, &f);
     if (status == DROVE_OK) status = make_ensemble(p, &f, model, theta);
-    for (unsigned i = 0; i < f.n; i++) drove__free(f.output[i]);
+    for (size_t i = 0; i < DROVE_COUNT(f.output); i++) drove__free(f.output[i]);
+    drove__free(f.guess);
     record->seconds = seconds_since(p->begun_ns);
     pack_fini(p);
     return status;

@@ -375,8 +375,9 @@ drove_status drove__setup_problem(drove_run *run)
     DROVE_TRY(drove__run_features(config, problem, workers, cb));
     drove__choose_model(config, problem, &choice);
     if (choice.n > 0)
-        drove__run_say(cb, "model: %s (wide sparse data; --model names another)",
-                       choice.setting[0].value);
+        drove__run_say(cb, "model: %s (%s; --model names another)", choice.setting[0].value,
+                       drove__choose_is_wide(problem->train->storage) ? "wide sparse data"
+                                                                      : "few rows");
     DROVE_TRY(drove__config_choose(config, &choice));
     DROVE_TRY(drove__choose_until(config, problem, workers, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));

@@ -84,8 +84,6 @@ drove_status drove__pack_choose(const drove_config *config, bool has_ranks,
         return drove__fail(DROVE_E_ARG, "--model auto: expected no %s beside it, found one",
                            drove_flag_text(against, flag));
     if (is_open) drove__choice_add(choice, "model", DROVE_BY_KIND, "auto");
-    drove__choice_add(choice, "strategy", DROVE_BY_KIND, "sequential");
-    if (config->length.is_auto) drove__choice_add(choice, "until", DROVE_BY_KIND, "epochs=0");
     snprintf(spec, sizeof spec, "%s", config->problem.data);
     if (is_table && add_key(spec, "scale", "robust"))
         drove__choice_add(choice, "data", DROVE_BY_KIND, "%s", spec);
@@ -121,6 +119,7 @@ static void list_members(const drove_pack_record *r, char *into, size_t size)
 {
     bool is_named[DROVE_PACK_MOST_MEMBERS] = {false};
     size_t used = 0;
+    double left = 1.0;
     *into = '\0';
     for (;;) {
         unsigned most = r->n;
@@ -128,7 +127,14 @@ static void list_members(const drove_pack_record *r, char *into, size_t size)
             if (!is_named[i] && r->member[i].share > 0.0 &&
                 (most == r->n || r->member[i].share > r->member[most].share))
                 most = i;
-        if (most == r->n || used >= size) return;
+        if (used >= size) return;
+        if (most == r->n) {
+            if (left > 0.005)
+                snprintf(into + used, size - used, "%sthe constant guess %.0f %%",
+                         used > 0 ? ", " : "", 100.0 * left);
+            return;
+        }
+        left -= r->member[most].share;
         is_named[most] = true;
         const int n = snprintf(into + used, size - used, "%s%s %.0f %%", used > 0 ? ", " : "",
                                r->member[most].name, 100.0 * r->member[most].share);
@@ -183,6 +189,8 @@ drove_status drove__pack_make(const drove_config *config, drove_problem *problem
     drove__free(problem->first);
     problem->model = model;
     problem->first = theta;
+    /* Nothing is left to the workers but to evaluate. */
+    drove__choice_add(choice, "strategy", DROVE_BY_KIND, "sequential");
     drove__choice_add(choice, "lr", DROVE_BY_KIND, "%s", LR_TO_GO_ON);
     choice->pack = record;
     say(record, cb);

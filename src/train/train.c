@@ -199,16 +199,20 @@ static drove_status begin_run(drove_run *run)
     drove_trials trials;
     drove_strategy_probe probe;
     drove_pack_record pack;
+    bool is_planned_again = true;
     if (config->problem.compares_model) {
         DROVE_TRY(
             drove__pack_make(config, problem, workers, &state->interrupt, cb, &pack, &choice));
         state->is_trained = true;
         state->standing.train_ns = (uint64_t)(pack.seconds * 1e9);
-    } else DROVE_TRY(drove__choose_lr(config, problem, workers, &trials, &choice));
-    DROVE_TRY(drove__config_choose(config, &choice));
-    DROVE_TRY(
-        drove__strategy_probe_run(config, problem, workers, &state->interrupt, &probe, &choice));
-    if (probe.reason != DROVE_STRATEGY_GIVEN) {
+    } else {
+        DROVE_TRY(drove__choose_lr(config, problem, workers, &trials, &choice));
+        DROVE_TRY(drove__config_choose(config, &choice));
+        DROVE_TRY(drove__strategy_probe_run(config, problem, workers, &state->interrupt, &probe,
+                                            &choice));
+        is_planned_again = probe.reason != DROVE_STRATEGY_GIVEN;
+    }
+    if (is_planned_again) {
         DROVE_TRY(drove__config_choose(config, &choice));
         drove_plan plan;
         const drove_plan_wanted wanted = drove__config_plan(config);

@@ -39,8 +39,8 @@ TEST(a_column_tells_the_class)
     static const struct {
         const char *columns;
         bool tells;
-    } cases[] = {{"score", true}, {"nearly", false}, {"word", true},
-                 {"wordy", false}, {"code", true},   {"row:category+nearly", false}};
+    } cases[] = {{"score", true},  {"nearly", false}, {"word", true},
+                 {"wordy", false}, {"code", true},    {"row:category+nearly", false}};
     for (size_t k = 0; k < DROVE_COUNT(cases); k++) {
         char spec[128], column[32];
         snprintf(column, sizeof column, "%s", cases[k].columns);
@@ -50,8 +50,9 @@ TEST(a_column_tells_the_class)
         expect_note(spec, "alone tells the label", cases[k].tells);
     }
     expect_note("classes.csv?label=y&columns=word", "?ignore=word leaves it out", true);
-    expect_note("classes.csv?label=y", "\"score\" alone tells the label of every row, and so do 2 "
-                                       "other columns",
+    expect_note("classes.csv?label=y",
+                "\"score\" alone tells the label of every row, and so do 2 "
+                "other columns",
                 true);
 }
 

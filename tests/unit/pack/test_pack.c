@@ -117,6 +117,7 @@ TEST(one_network_of_all_members)
     drove_embedding embedding[MOST];
     drove_model *own[MOST], *model;
     float *parameters[MOST], *theta, sum[120] = {0.0f}, out[120];
+    const float constant = 0.75f;
     unsigned n = 0;
     assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
     for (size_t m = 0; m < drove__n_members; m++, n++) {
@@ -138,10 +139,10 @@ TEST(one_network_of_all_members)
         predict(own[n], &kernels, parameters[n], e->data, out);
         for (size_t i = 0; i < 120; i++) sum[i] += (float)part[n].share * out[i];
     }
-    assert_ok(drove__pack_assemble(part, n, &io, "", &model, &theta));
+    assert_ok(drove__pack_assemble(part, n, &constant, &io, "", &model, &theta));
     predict(model, &kernels, theta, data, out);
     for (size_t i = 0; i < 120; i++)
-        assert_true(fabsf(out[i] - sum[i]) < 1e-4f * (1.0f + fabsf(sum[i])));
+        assert_true(fabsf(out[i] - sum[i] - constant) < 1e-4f * (1.0f + fabsf(sum[i])));
     for (unsigned i = 0; i < n; i++) {
         drove__embedding_fini(&embedding[i]);
         drove__model_destroy(own[i]);
