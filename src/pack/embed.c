@@ -10,7 +10,7 @@
 enum {
     MOST_SORTED = 20000, /* rows of which quantiles are found */
     MOST_MORE = 512,     /* numbers behind the clipped ones: of many features each has fewer */
-    MOST_LEVELS = 400,
+    MOST_LEVELS = 600,
     LEAST_LEVEL_ROWS = 3 /* of a level, on average */
 };
 static const float CLIP_LEVEL = 3.0f;

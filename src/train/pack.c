@@ -5,6 +5,7 @@
 #include "base/spec.h"
 #include "config/resolve.h"
 #include "pack/pack.h"
+#include "table/schema.h"
 #include "values/interrupt.h"
 #include "values/say.h"
 
@@ -15,6 +16,7 @@
 
 static const double LEAST_PROGRESS = 0.01; /* against a constant guess */
 static const double TOLD_S = 3.0;          /* between two lines about its progress */
+enum { MOST_KEYS = 4096 };
 static const char LR_TO_GO_ON[] = "0.001"; /* with the network that it made */
 
 /* ---- whether there is one ---- */
@@ -88,6 +90,26 @@ drove_status drove__pack_choose(const drove_config *config, bool has_ranks,
     if (is_table && add_key(spec, "scale", "robust"))
         drove__choice_add(choice, "data", DROVE_BY_KIND, "%s", spec);
     return DROVE_OK;
+}
+
+/* A column of ids is left out; where things have several rows, it tells much of those that are known
+ * and nothing of others: which of them are to come, the run cannot know. */
+static void say_keys(const drove_schema *schema, const drove_callbacks *cb)
+{
+    char escaped[DROVE_TEXT_SIZE];
+    for (size_t i = 0; schema != NULL && i < schema->n_columns; i++) {
+        const drove_column *c = &schema->column[i];
+        const bool has_several = 5 * c->n_distinct <= 4 * schema->n_rows;
+        if (c->type != DROVE_COLUMN_ID || !has_several || c->n_distinct < 2 ||
+            c->n_distinct > MOST_KEYS)
+            continue;
+        drove__run_say(cb,
+                       "model: column \"%.40s\" is left out: it says which of %zu things a row is "
+                       "about; where more rows of the same things are to be predicted, "
+                       "?types=%.60s:category uses it",
+                       c->name, (size_t)c->n_distinct,
+                       drove__spec_escape(c->name, escaped, sizeof escaped));
+    }
 }
 
 /* ---- making it ---- */
@@ -194,5 +216,6 @@ drove_status drove__pack_make(const drove_config *config, drove_problem *problem
     drove__choice_add(choice, "lr", DROVE_BY_KIND, "%s", LR_TO_GO_ON);
     choice->pack = record;
     say(record, cb);
+    say_keys(problem->train->storage->schema, cb);
     return DROVE_OK;
 }
