@@ -92,8 +92,8 @@ drove_status drove__pack_choose(const drove_config *config, bool has_ranks,
     return DROVE_OK;
 }
 
-/* A column of ids is left out; where things have several rows, it tells much of those that are known
- * and nothing of others: which of them are to come, the run cannot know. */
+/* A column of ids is left out; where things have several rows, it tells much of those that are
+ * known and nothing of others: which of them are to come, the run cannot know. */
 static void say_keys(const drove_schema *schema, const drove_callbacks *cb)
 {
     char escaped[DROVE_TEXT_SIZE];
