@@ -4,6 +4,8 @@
 
 #include "base/print.h"
 
+#include <math.h>
+
 json_t *drove__report_importance_json(const drove_importance_facts *f)
 {
     json_t *list = json_array();
@@ -36,9 +38,11 @@ void drove__report_importance_print(const drove_importance_facts *f, FILE *strea
         const drove_importance_column *c = &f->column[n];
         snprintf(cut, sizeof cut, "%s", c->name);
         fprintf(stream, "%s%s ", n > 0 ? ", " : "", drove__print_plain(cut, name, sizeof name));
-        if (of_rmse) fprintf(stream, "%.2g %%", 100.0 * c->rmse_increase / f->rmse);
-        else if (of_accuracy) fprintf(stream, "%.2g", 100.0 * c->accuracy_decrease);
-        else fprintf(stream, "%.2g", c->loss_increase);
+        const double value = of_rmse       ? 100.0 * c->rmse_increase / f->rmse
+                             : of_accuracy ? 100.0 * c->accuracy_decrease
+                                           : c->loss_increase;
+        const bool is_long = (of_rmse || of_accuracy) && fabs(value) >= 10.0;
+        fprintf(stream, is_long ? "%.0f%s" : "%.2g%s", value, of_rmse ? " %" : "");
     }
     const char *data = f->is_held_out ? "held-out" : "training";
     const char *more = n < f->n_columns ? " ..." : "";

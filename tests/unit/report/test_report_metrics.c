@@ -298,7 +298,7 @@ TEST(importance_for_people)
     const drove_importance_column classes[] = {{"age", 0.5, NAN, 0.125}};
     const drove_importance_column rare[] = {{"age", 0.5, NAN, 0.0}};
     expect_importance(&(drove_importance_facts){2, 10, true, 4.0, NAN, values},
-                      "  columns     age 1.5e+02 % ...: growth of the held-out RMSE, 4, when a "
+                      "  columns     age 150 % ...: growth of the held-out RMSE, 4, when a "
                       "column's values change places\n");
     expect_importance(&(drove_importance_facts){1, 10, false, NAN, 0.9, classes},
                       "  columns     age 12: points of training accuracy that are lost when a "
