@@ -21,7 +21,8 @@
 static const char *const measured[] = {"train_s",         "epochs",         "updates",
                                        "examples",        "examples_per_s", "loss",
                                        "accuracy",        "test_loss",      "test_accuracy",
-                                       "validation_loss", "distance"};
+                                       "validation_loss", "distance",       "attempts",
+                                       "dropped"};
 
 static void print_text(const char *text, FILE *stream)
 {
