@@ -19,8 +19,7 @@ enum {
     LEAST_EPOCHS = 16,
     MOST_EPOCHS = 200,
     MOST_SPARSE_WEIGHTS = 1 << 20,
-    FEW_ROWS = 2000, /* one part of them is too small a judge to leave members out */
-    FINISHERS = 6
+    FINISHERS = 5
 };
 static const double MOST_STEPS = 6000.0, LEAST_STEPS = 600.0; /* of a unit */
 static const double SPENT = 0.9; /* of a budget, by units; the rest is the ensemble's */
@@ -212,7 +211,7 @@ static drove_status run_units(pack *p, unit_item *item, unsigned n)
 /* Members with fewer better ones than this are in the next round. */
 static unsigned places(const pack *p, unsigned division)
 {
-    if (division == 0 || (division == 1 && p->opt->data->n_rows <= FEW_ROWS)) return p->n_racers;
+    if (division == 0) return p->n_racers;
     if (division == 1) return p->n_racers / 2 > FINISHERS ? p->n_racers / 2 : FINISHERS;
     return FINISHERS;
 }
