@@ -163,6 +163,12 @@ static drove_status check_global_batch(const drove_config *c, const drove_plan *
 static drove_status check_rule(const drove_config *c, const drove_optim *optim)
 {
     const drove_rule_ops *rule = optim->rule.ops;
+    if (rule->by_matrix && c->method.rule_state == DROVE_RULE_STATE_SHARED &&
+        c->files.resume != NULL)
+        return drove__fail(DROVE_E_ARG,
+                           "--resume %s: --rule: expected that of the run to be continued, whose "
+                           "workers share the rule's state, found %s, which has none to share",
+                           c->files.resume, rule->name);
     if (rule->by_matrix && c->method.rule_state == DROVE_RULE_STATE_SHARED)
         return drove__fail(DROVE_E_ARG,
                            "--rule-state shared: expected worker or auto, as --rule %s takes the "

@@ -167,6 +167,9 @@ drove_status drove__tuned_make(const drove_config *config, drove_problem *proble
                    whole->n_weights,
                    why == NULL ? kept : "frozen layers are computed with every batch, ",
                    why == NULL ? "" : why);
+    if (!problem->is_given)
+        drove__run_say(cb, "freeze: the frozen layers stay as they were drawn: neither --init nor "
+                           "the model names a file");
     if (!config->low.is_low || problem->model->n_frozen == 0) return DROVE_OK;
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "--precision %s: expected no frozen layers that are computed with every "

@@ -67,6 +67,10 @@ run_for 0 train --data "$few" --test none --model zero.yaml --lr 0.01 --until ep
 grep -q '^drove: freeze: 60 of 1792 parameters are trained; the outputs of "a" are kept, 4 numbers' err.txt ||
     fail "$(cat err.txt)"
 
+drawn='^drove: freeze: the frozen layers stay as they were drawn: neither --init nor the model names a file$'
+[ "$(grep -c "$drawn" err.txt)" = 1 ] || fail "random layers are frozen in silence: $(cat err.txt)"
+if grep -q "$drawn" tuned.txt; then fail "layers of a file were not drawn: $(cat tuned.txt)"; fi
+
 # --resume makes no head: it goes on with the one that was made.
 run_for 0 train --resume tuned --until epochs=16 --metrics none
 if grep -q 'made anew' err.txt; then fail "no layer is made anew: $(cat err.txt)"; fi

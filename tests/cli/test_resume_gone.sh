@@ -39,3 +39,12 @@ for folder in auto other; do
     grep -q '"epochs": 2' $folder/summary.json || fail "$folder: expected a summary of two epochs: $(cat $folder/summary.json)"
 done
 cmp auto/model.safetensors other/model.safetensors || fail "the folder auto has another model"
+
+# Another rule is another run, also one without a state to share, where the run's workers share theirs.
+run_for 0 train $all --model mlp:4,4 --rule sgd --strategy hogwild --threads 2 --until epochs=1 --out shared
+for rule in adam muon; do
+    run_for 2 train --resume shared --rule $rule --until epochs=2
+    [ "$(wc -l <err.txt)" = 1 ] && grep -q -- "--resume.*shared: --rule: expected .* of the run to be continued\|--resume: shared: --rule: expected .sgd. as in the run to be continued" err.txt ||
+        fail "$rule: $(cat err.txt)"
+    if grep -q rule-state err.txt; then fail "$rule: nobody has given --rule-state: $(cat err.txt)"; fi
+done

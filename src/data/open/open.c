@@ -370,9 +370,9 @@ static drove_status open_test(source *from, const drove_data *train, bool use_la
     if (!drove__augment_same_parts(&own, &train->augment))
         status = drove__fail(
             DROVE_E_ARG,
-            "%s: test data take crop and pad of the training data; expected none, or the "
-            "same",
-            from->spec.name);
+            "%s?%s: images of test data are cut and changed as those of the training data; "
+            "expected none, or the same",
+            from->spec.name, drove__augment_asked(&from->common.augment));
 end:
     if (status != DROVE_OK) {
         drove_data_destroy(test);
