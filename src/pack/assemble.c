@@ -38,7 +38,9 @@ typedef struct builder {
 static drove_status add(builder *b, const drove_layer_ops *ops, const char *name,
                         const char *bottom, drove_node **out)
 {
-    return drove__graph_add(&b->graph, ops, name, bottom, out);
+    DROVE_TRY(drove__graph_add(&b->graph, ops, name, bottom, out));
+    (*out)->opt.w_lr = (*out)->opt.b_lr = 1.0f; /* in the description 0 is a frozen layer */
+    return DROVE_OK;
 }
 
 /* ---- embeddings ---- */

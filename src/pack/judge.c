@@ -17,7 +17,8 @@ bool drove__judge_init(drove_judge *judge, const drove_data *data, const drove_m
     if (loss == &drove__loss_softmax) judge->kind = DROVE_JUDGE_SOFTMAX;
     else if (loss == &drove__loss_squared) judge->kind = DROVE_JUDGE_VALUES;
     else judge->kind = DROVE_JUDGE_ODDS;
-    return judge->kind != DROVE_JUDGE_ODDS || loss == &drove__loss_sigmoid ||
+    if (judge->kind == DROVE_JUDGE_VALUES) return data->storage->y_kind == DROVE_Y_VALUE;
+    return judge->kind == DROVE_JUDGE_SOFTMAX || loss == &drove__loss_sigmoid ||
            loss == &drove__loss_logistic;
 }
 

@@ -70,12 +70,13 @@ static bool is_over(void *context)
 
 /* ---- members ---- */
 
-/* NULL in *out: of sparse examples, there is none. */
+/* NULL in *out: of sparse and quantised examples, there is none. */
 static drove_status find_embedding(pack *p, const drove_embed_options *wanted,
                                    const drove_embedding **out)
 {
     *out = NULL;
-    if (p->opt->data->storage->x_kind == DROVE_X_CSR) return DROVE_OK;
+    const drove_x_kind kind = p->opt->data->storage->x_kind;
+    if (kind != DROVE_X_F32 && kind != DROVE_X_U8) return DROVE_OK;
     for (unsigned i = 0; i < p->n_embeddings; i++)
         if (memcmp(&p->embedding[i].opt, wanted, sizeof *wanted) == 0) *out = &p->embedding[i];
     if (*out != NULL) return DROVE_OK;
@@ -402,22 +403,36 @@ static drove_status make_ensemble(pack *p, finish *f, drove_model **model, float
 
 /* ---- all of it ---- */
 
+/* In fewer parts, where there are too few rows, or groups of rows, for all. */
+static drove_status divide(pack *p, unsigned *n_parts)
+{
+    drove_status status = DROVE_E_SHAPE;
+    unsigned n = DROVE_PACK_MOST_DIVISIONS + 1;
+    while (status == DROVE_E_SHAPE && n > 2)
+        status = drove__divisions_make(p->opt->data, --n, p->opt->seed, &p->divisions);
+    *n_parts = n;
+    if (status != DROVE_E_SHAPE) return status;
+    return drove__fail(DROVE_E_SHAPE, "--model auto: expected at least two training rows, or two "
+                                      "groups of them, found one");
+}
+
 static drove_status prepare(pack *p)
 {
+    unsigned n_parts;
     const drove_pack_options *o = p->opt;
     const size_t n = o->data->n_rows;
     const struct size_row *size = sizes;
     while (n > size->most_rows) size++;
     p->batch = size->batch;
-    p->n_divisions = size->n_divisions;
+    DROVE_TRY(divide(p, &n_parts));
+    p->n_divisions = size->n_divisions < n_parts ? size->n_divisions : n_parts;
+    if (p->divisions.is_in_time && p->n_divisions == n_parts)
+        p->n_divisions--; /* nothing comes before the first rows */
     const size_t n_trained = n - n / DROVE_PACK_MOST_DIVISIONS;
     const double per_epoch = ceil((double)n_trained / (double)p->batch);
     p->n_steps = o->epochs > 0.0 ? o->epochs * per_epoch
                                  : fmin(fmax(MOST_STEPS, LEAST_EPOCHS * per_epoch),
                                         fmax(MOST_EPOCHS * per_epoch, LEAST_STEPS));
-    DROVE_TRY(drove__divisions_make(o->data, DROVE_PACK_MOST_DIVISIONS, o->seed, &p->divisions));
-    if (p->divisions.is_in_time && p->n_divisions == DROVE_PACK_MOST_DIVISIONS)
-        p->n_divisions--; /* nothing comes before the first rows */
     for (unsigned d = 0; d < p->n_divisions; d++) {
         p->trained[d] = drove__grow(NULL, n, sizeof *p->trained[d]);
         if (p->trained[d] == NULL) return drove__fail_nomem("divisions of the examples", n * 4);

@@ -15,8 +15,6 @@
 #include "pack/record.h"
 #include "data/data.h"
 
-enum { DROVE_PACK_LEAST_ROWS = 20 }; /* fewer say nothing of which member is better */
-
 typedef struct drove_pack_told {         /* while it trains */
     unsigned n_done, n_units, n_members; /* n_units: as planned now */
     double   seconds, best_loss;
@@ -38,8 +36,8 @@ typedef struct drove_pack_options {
 } drove_pack_options;
 
 /* *model with its parameters *theta (drove__alloc): the caller's.  Errors: DROVE_E_UNSUPPORTED (a
- * loss that no pack learns with), DROVE_E_NOMEM, DROVE_E_ARG (interrupted before a member had
- * learnt anything), those of an engine. */
+ * loss that no pack learns with), DROVE_E_SHAPE (one row), DROVE_E_NOMEM, DROVE_E_ARG (interrupted
+ * before a member had learnt anything), those of an engine. */
 drove_status drove__pack_train(const drove_pack_options *options, drove_model **model,
                                float **theta, drove_pack_record *record);
 

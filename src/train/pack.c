@@ -21,7 +21,7 @@ static const char LR_TO_GO_ON[] = "0.001"; /* with the network that it made */
 
 /* ---- whether there is one ---- */
 
-/* *is_table: the data are a table; *is_file: they can be read again. */
+/* *is_table: the data are a table. */
 static drove_status look_at_data(const char *data, bool *is_table)
 {
     drove_spec spec;
@@ -29,6 +29,17 @@ static drove_status look_at_data(const char *data, bool *is_table)
     *is_table = strcmp(spec.name, "table") == 0;
     drove__spec_fini(&spec);
     return DROVE_OK;
+}
+
+/* Whether an option was given, and not as what it is by default. */
+static bool is_given(const drove_config *config, const char *name)
+{
+    char text[DROVE_TEXT_SIZE];
+    size_t n, i = 0;
+    const drove_option_info *info = drove_options_table(&n);
+    while (strcmp(info[i].name, name) != 0) i++;
+    return drove__config_origin(config, name) != DROVE_FROM_DEFAULT &&
+           strcmp(drove__config_text(config, name, text), info[i].default_text) != 0;
 }
 
 /* The first option that a pack does not take, which is given; NULL: none. */
@@ -39,11 +50,22 @@ static const char *option_against(const drove_config *config)
         "precision",    "clip",  "rule_state",   "machine", "init",    "activation",
         "weight_decay", "batch", "global_batch", "record",  "replay",  "label_smoothing"};
     for (size_t i = 0; i < DROVE_COUNT(none); i++)
-        if (drove__config_origin(config, none[i]) != DROVE_FROM_DEFAULT) return none[i];
+        if (is_given(config, none[i])) return none[i];
     const drove_until *u = &config->length.until;
     const bool has_other = drove__until_has_target(u) || u->validation > 0.0 || u->patience > 0 ||
                            u->updates != UINT64_MAX;
     return !config->length.is_auto && has_other ? "until" : NULL;
+}
+
+/* Whether a loss was given that packs learn with only of some targets, or not at all. */
+static bool has_other_loss(const drove_config *config)
+{
+    static const char *const learnt[] = {"softmax", "sigmoid", "logistic"};
+    char text[DROVE_TEXT_SIZE];
+    if (!is_given(config, "loss")) return false;
+    for (size_t i = 0; i < DROVE_COUNT(learnt); i++)
+        if (strcmp(drove__config_text(config, "loss", text), learnt[i]) == 0) return false;
+    return true;
 }
 
 /* Appends "key=value" to a spec, unless it has the key; false: there is no room. */
@@ -72,6 +94,7 @@ drove_status drove__pack_choose(const drove_config *config, bool has_ranks,
         return DROVE_OK;
     }
     const char *against = option_against(config);
+    if (is_open && against == NULL && has_other_loss(config)) against = "loss";
     DROVE_TRY(look_at_data(config->problem.data, &is_table));
     if (is_open && (!is_table || has_ranks || !config->is_tuned || against != NULL)) {
         drove__choice_add(choice, "model", DROVE_BY_KIND, "%s", DROVE_MODEL_USUAL);

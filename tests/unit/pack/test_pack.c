@@ -143,6 +143,8 @@ TEST(one_network_of_all_members)
     predict(model, &kernels, theta, data, out);
     for (size_t i = 0; i < 120; i++)
         assert_true(fabsf(out[i] - sum[i] - constant) < 1e-4f * (1.0f + fabsf(sum[i])));
+    for (size_t l = 0; l < model->n_layers; l++) /* further training changes all of them */
+        assert_true(model->layer[l].opt.w_lr != DROVE_LR_NONE);
     for (unsigned i = 0; i < n; i++) {
         drove__embedding_fini(&embedding[i]);
         drove__model_destroy(own[i]);
@@ -213,5 +215,34 @@ TEST(the_most_members_that_were_asked_for)
     assert_true(record.member[0].share == 1.0);
     drove__model_destroy(model);
     drove__free(theta);
+    drove_data_destroy(data);
+}
+
+/* Fewer rows than divisions: as many as there are; of one row none. */
+TEST(a_pack_of_very_few_rows)
+{
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    for (size_t n = 2; n < 9; n++) {
+        drove_data *data = rig_signs(n, 2);
+        const drove_model_io io = io_of(data);
+        drove_pack_options options = options_of(data, &io, &kernels);
+        options.epochs = 2;
+        assert_ok(drove__pack_train(&options, &model, &theta, &record));
+        assert_int_equal(record.n_divisions, n < 5 ? n : 5);
+        assert_int_equal(record.n_judged, n);
+        drove__model_destroy(model);
+        drove__free(theta);
+        drove_data_destroy(data);
+    }
+    drove_data *data = rig_signs(1, 2);
+    const drove_model_io io = io_of(data);
+    const drove_pack_options options = options_of(data, &io, &kernels);
+    assert_int_equal(drove__pack_train(&options, &model, &theta, &record), DROVE_E_SHAPE);
+    assert_non_null(strstr(drove_error_text(), "at least two training rows"));
+    assert_null(model);
     drove_data_destroy(data);
 }
