@@ -64,7 +64,7 @@ drove_status drove__figure_phases(const drove_figure *f, const drove_page_settin
             continue;
         }
         snprintf(number, sizeof number, "%zu", s->setting[i].number);
-        if (add_bar(s, i, &p)) drove__plot_add_category(plot, number);
+        if (add_bar(s, i, &p)) drove__plot_add_category(plot, s->n > 1 ? number : "all steps");
     }
 
     if (s->n == 1) plot->x_label[0] = '\0'; /* a bar alone needs no number */

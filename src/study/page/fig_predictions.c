@@ -104,7 +104,7 @@ drove_status drove__figure_values(const drove_figure *f, const drove_page_settin
     }
     if (plot->n_series > 0 && least <= most) {
         const double across[] = {least, most}, none[] = {0.0, 0.0};
-        drove__plot_add_points(plot, "right", across, is_residual ? none : across, 2);
+        drove__plot_add_points(plot, "exact", across, is_residual ? none : across, 2);
         if (!plot->is_cut) plot->series[plot->n_series - 1].is_line = true;
     }
     return plot->is_cut ? drove__fail_nomem("values", 1) : DROVE_OK;

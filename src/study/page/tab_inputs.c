@@ -60,10 +60,11 @@ static void begin(const char *title, const char *caption, const char *number, co
 /* A row; part: of the longest bar. */
 static void print_bar(double part, FILE *stream)
 {
-    fprintf(stream,
-            "<td style=\"min-width:4rem\"><div style=\"width:%.1f%%;height:.8em;background:"
-            "var(--s0)\"></div></td></tr>\n",
-            isfinite(part) && part > 0.0 ? 100.0 * part : 0.0);
+    fprintf(
+        stream,
+        "<td style=\"min-width:4rem;width:8rem\"><div style=\"width:%.1f%%;height:.8em;background:"
+        "var(--s0)\"></div></td></tr>\n",
+        isfinite(part) && part > 0.0 ? 100.0 * part : 0.0);
 }
 
 static void end(size_t n, FILE *stream)
