@@ -233,7 +233,8 @@ static void on_evaluated(void *context, const drove_progress *p)
     cli_progress *progress = context;
     if (!progress->is_begun && progress->on_begin != NULL) progress->on_begin();
     progress->is_begun = true;
-    if (progress->is_quiet) return;
+    /* Trained before its first step: a pack, whose own lines have told of it. */
+    if (progress->is_quiet || (p->epochs == 0.0 && p->train_s > 0.0)) return;
     if (progress->is_terminal) {
         on_progress(context, p);
         return;

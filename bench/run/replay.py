@@ -21,7 +21,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Lines that differ from one machine, or one run, to the next.
-CHANCE = re.compile(r"^(epoch |drove: plateau|drove: chosen|drove: model: \d+ of at most |  (chosen|strategy|steps back|repeatable|speed|parked|beside|a step|staleness|to +\d+ %) )")
+CHANCE = re.compile(r"^(epoch |drove: plateau|drove: chosen|drove: model: (\d+ of \d+ networks|a pack of|loss) |  (chosen|strategy|steps back|repeatable|speed|parked|beside|a step|staleness|to +\d+ %) )")
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(e[-+]\d+)?")
 
 
@@ -55,8 +55,10 @@ def run(command, folder, environment):
 
 
 def comparable(lines):
-    """Lines without chance and numbers; spaces count once.  Messages come last: behind a pipe their place is open."""
+    """Lines without chance and numbers; spaces count once, columns by any order.  Messages come last: behind a pipe
+    their place is open."""
     kept = [re.sub(" +", " ", NUMBER.sub("#", line)) for line in lines if not CHANCE.match(line)]
+    kept = [" ".join(sorted(line.split(" "))) if line.startswith(" columns ") else line for line in kept]
     return sorted(kept, key=lambda line: line.startswith("drove: "))
 
 

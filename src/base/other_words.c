@@ -364,7 +364,7 @@ static const row models[] = {
     {"xgb* xgboost* lightgbm* lgb* lgbm* catboost* randomforest* rf gbm gbdt gbrt "
      "gradientboosting* histgradient* decisiontree* tree trees extratree* cart forest "
      "adaboost* boosting ranger",
-     TREES ": --model auto compares several", NULL},
+     TREES ": --model auto joins several", NULL},
     {"knn kneighbors* naivebayes gaussiannb multinomialnb kmeans dbscan gp "
      "gaussianprocess* lda qda pca isolationforest",
      "drove has linear models and networks (drove list models)", NULL},
@@ -389,7 +389,7 @@ static const row models[] = {
      NULL},
     {"cnn convnet conv* cnn*",
      "write --model lenet (or cifar-quick, or a YAML file: docs/use/models.md)", NULL},
-    {"best automl any", "write --model auto (compares several)", NULL},
+    {"best automl any", "write --model auto (joins several)", NULL},
 };
 
 static const row rules[] = {

@@ -56,7 +56,7 @@ static const drove_option_info table[] = {
      .help = "map of the scaled inputs to new features: rff:4096?gamma=0.02&seed=1"},
     {WHERE(model), COMMON, FIXED, .group = problem, TEXT, .default_text = "default",
      .value_name = "SPEC", .list = "models", .empty_word = "default", .words = "default auto",
-     .help = "model; auto = the best of several by validation examples; default = auto for "
+     .help = "model; auto = a pack of small ones, joined in one network; default = auto for "
              "tables, linear or logistic for wide sparse data, else mlp:128,128,128; a .yaml, "
              ".prototxt or .onnx file that describes one; or a .safetensors file or the folder of "
              "a run to go on from; ?head=new makes its last layer anew, ?freeze=body or "

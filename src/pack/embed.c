@@ -13,7 +13,7 @@ enum {
     MOST_LEVELS = 600,
     LEAST_LEVEL_ROWS = 3 /* of a level, on average */
 };
-static const float CLIP_LEVEL = 3.0f;
+static const float CLIP_LEVEL = 3.0f, FAR = 1e5f;
 static const double WAVE_DEVIATION = 1.0; /* of the factors of x */
 
 /* Feature f of example i as an engine loads it. */
@@ -135,8 +135,9 @@ static void fill(const drove_data *data, drove_embedding *e)
         for (size_t k = 0; k + 1 < e->n_more; k++)
             if (e->is_level[k] && e->source[k + 1] == e->source[k]) more[k] -= more[k + 1];
         for (size_t f = 0; f < e->n_inputs; f++) {
-            const float r = x[f] / CLIP_LEVEL;
-            x[f] /= sqrtf(1.0f + r * r);
+            /* As the network's curve has it: the square of far numbers stays finite. */
+            const float r = fminf(fmaxf(x[f] / CLIP_LEVEL, -FAR), FAR);
+            x[f] = CLIP_LEVEL * r / sqrtf(1.0f + r * r);
         }
     }
 }

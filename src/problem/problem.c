@@ -48,20 +48,22 @@ static drove_status check_labels(const char *spec, const drove_data *train, bool
         s->arrays != NULL || (argument != NULL && strncmp(argument + 1, DROVE_NAMED_WORD ":",
                                                           strlen(DROVE_NAMED_WORD ":")) == 0);
     char class[DROVE_CLASS_TEXT_SIZE];
+    const int n_name = (int)strcspn(spec, "?"); /* a pack adds a key that nobody wrote */
     if (s->y_kind == DROVE_Y_CLASS && s->n_classes == 1)
-        return drove__fail(DROVE_E_SHAPE,
-                           "--data %s: expected labels of at least two classes, found %.60s in all "
-                           "%zu rows (--label names another column)",
-                           spec, drove__class_text(s, 0, class), s->n_rows);
+        return drove__fail(
+            DROVE_E_SHAPE,
+            "--data %.*s: expected labels of at least two classes, found %.60s in all "
+            "%zu rows (--label names another column)",
+            n_name, spec, drove__class_text(s, 0, class), s->n_rows);
     if (s->y_kind != DROVE_Y_VALUE || drove__storage_n_values(s) > 1 || s->n_rows < 2 ||
         is_of_program || is_part) /* another part may have other values */
         return DROVE_OK;
     for (size_t i = 1; i < s->n_rows; i++)
         if (s->y_value[i] != s->y_value[0]) return DROVE_OK;
     return drove__fail(DROVE_E_SHAPE,
-                       "--data %s: expected labels of at least two values, found %g in all %zu "
+                       "--data %.*s: expected labels of at least two values, found %g in all %zu "
                        "rows (--label names another column)",
-                       spec, (double)s->y_value[0] + drove__origin_y(s, 0), s->n_rows);
+                       n_name, spec, (double)s->y_value[0] + drove__origin_y(s, 0), s->n_rows);
 }
 
 drove_status drove__problem_read(const drove_config *config, const drove_shard *shard,

@@ -1,4 +1,4 @@
-/* report/choices.c - --model auto and --strategy auto: candidates, and the choice. */
+/* report/choices.c - what --model auto made, and what --strategy auto chose. */
 #include "report/json.h"
 #include "report/sections.h"
 
@@ -34,8 +34,8 @@ json_t *drove__report_pack_json(const drove_pack_facts *p)
 void drove__report_pack_print(const drove_pack_facts *p, FILE *stream)
 {
     if (p->n == 0) return;
-    fprintf(stream, "  model       a pack of %u networks, chosen from %u kinds in %.1f s\n",
-            p->n_networks, p->n, p->seconds);
+    fprintf(stream, "  model       a pack of %u network%s, chosen from %u kind%s in %.1f s\n",
+            p->n_networks, p->n_networks == 1 ? "" : "s", p->n, p->n == 1 ? "" : "s", p->seconds);
 }
 
 /* ---- --strategy auto ---- */

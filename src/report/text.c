@@ -25,6 +25,11 @@ static void print_headline(const drove_facts *f, FILE *stream)
         else fprintf(stream, "Interrupted by signal %d", f->signal_number);
         break;
     }
+    if (f->start.pack.n > 0) {
+        fprintf(stream, " after %.2f s: a pack of %u network%s.\n\n", p->train_s,
+                f->start.pack.n_networks, f->start.pack.n_networks == 1 ? "" : "s");
+        return;
+    }
     fprintf(stream, " after %.2f s of training: %.2f epochs, %s updates.\n\n", p->train_s,
             p->epochs, drove__report_grouped((double)p->updates));
 }
@@ -41,8 +46,10 @@ static void print_quality(const drove_facts *f, FILE *stream)
     const drove_progress *p = &f->now.progress;
     const char *weighted = f->weighs_classes ? ", weighted by class" : "";
     fputs("  loss        ", stream);
-    print_loss(stream, p->loss_initial);
-    fputs(" -> ", stream);
+    if (f->start.pack.n == 0) { /* a pack makes no steps */
+        print_loss(stream, p->loss_initial);
+        fputs(" -> ", stream);
+    }
     print_loss(stream, p->loss);
     fputs(weighted, stream);
     if (!isnan(p->test_loss)) fprintf(stream, "   (held-out %.4g)", p->test_loss);
@@ -82,7 +89,7 @@ static void print_precision(const drove_facts *f, const drove_totals *total, FIL
 static void print_tuning(const drove_facts *f, FILE *stream)
 {
     const drove_tuning_facts *t = &f->tuning;
-    if (!t->is_there) return;
+    if (!t->is_there || f->start.pack.n > 0) return;
     fprintf(stream, "  chosen      %s, step size %.4g, schedule %s", f->start.said.rule,
             f->start.said.lr, f->start.said.schedule);
     if (t->n_trials > 0)
@@ -202,9 +209,12 @@ static void print_files(const drove_facts *f, FILE *stream)
                 folder, folder);
     fprintf(stream, "\n  files in %s:\n", folder);
     bool is_judged = f->tuning.n_validation_rows > 0;
-    fprintf(stream, "    model.safetensors  %s     best.safetensors   best %s loss\n",
-            is_judged ? "best parameters" : "last parameters",
-            is_judged ? "validation" : "training");
+    if (f->start.pack.n > 0)
+        fputs("    model.safetensors  the pack            best.safetensors   the same\n", stream);
+    else
+        fprintf(stream, "    model.safetensors  %s     best.safetensors   best %s loss\n",
+                is_judged ? "best parameters" : "last parameters",
+                is_judged ? "validation" : "training");
     fprintf(
         stream,
         "    summary.json       this, for programs  log.jsonl          a record per evaluation\n");

@@ -1,30 +1,95 @@
-# --model auto: the best of several models by validation examples; the default of tables.
-# ctest: slow: compares models of several tables by trial runs
+# --model auto: a pack of small models, joined in one network; the default of tables.
+# ctest: slow: trains packs of several tables
 set -eu
 . "$DROVE_SOURCE_DIR/tests/cli/common.sh"
 defaults=auto
 number() { sed -n "s/.*\"$1\": \([0-9.e-]*\).*/\1/p" "$2" | head -n 1; }
 
-# A sum of the columns needs no network.
+# A sum of the columns, with chance of 0.3 at most, whose deviation is a hundredth of the sum's.
 awk 'BEGIN { srand(6); print "x,z,y"
-    for (i = 0; i < 80; i++) { x = rand(); z = rand(); print x "," z "," 3 * x - 2 * z + 0.3 * (rand() - 0.5) }
+    for (i = 0; i < 300; i++) { x = rand(); z = rand(); print x "," z "," 3 * x - 2 * z + 0.3 * (rand() - 0.5) }
     }' >sum.csv
-run_for 0 train sum.csv --label y --threads 1 --json
+run_for 0 train sum.csv --label y --threads 1 --until epochs=60 --json --out sum
 cp out.txt first.json
-grep -q 'model: linear chosen' err.txt || fail "expected the linear model: $(cat err.txt)"
+grep -q '^drove: model: a pack of [0-9]* networks: ' err.txt || fail "expected a pack: $(cat err.txt)"
+grep -q '^drove: model: loss .* of standardised values on 270 examples that its networks had not seen; the best member alone' err.txt ||
+    fail "expected its loss: $(cat err.txt)"
+grep -q '^epoch' err.txt && fail "a pack has no epochs to tell of: $(cat err.txt)"
+awk -v a="$(number test_loss out.txt)" 'BEGIN { exit !(a < 0.03) }' || fail "expected the sum: $(cat out.txt)"
 
-# The same seed: the same losses, the same choice.
-run_for 0 train sum.csv --label y --threads 1 --json --model auto
-for key in loss test_loss; do
-    [ "$(number $key out.txt)" = "$(number $key first.json)" ] ||
-        fail "$key differs: $(cat out.txt) $(cat first.json)"
+# The same seed: the same losses, whatever the threads, to the last bit; another seed: others.
+for how in '--threads 2 --model auto' '--threads 3 --seed 1'; do
+    # shellcheck disable=SC2086
+    run_for 0 train sum.csv --label y $how --until epochs=60 --json --out none
+    python3 - <<'PY' || fail "$how: another pack"
+import json
+a, b = (json.load(open(name)) for name in ("first.json", "out.txt"))
+assert a["loss"] == b["loss"] and a["test_loss"] == b["test_loss"], (a["loss"], b["loss"])
+for pack in (a["pack"], b["pack"]):
+    del pack["seconds"]
+assert a["pack"] == b["pack"], (a["pack"], b["pack"])
+PY
 done
+run_for 0 train sum.csv --label y --threads 2 --seed 2 --until epochs=60 --json --out none
+[ "$(number loss out.txt)" != "$(number loss first.json)" ] || fail "seed 2: expected another pack"
 
-# A label that follows from nothing is as good as guessed.  Bins that are given are not compared with others.
+# The record of both files, and that shares and losses belong together.
+python3 - <<'PY' || fail "the record of the pack"
+import json
+summary, run = (json.load(open("sum/" + name)) for name in ("summary.json", "run.json"))
+assert run["options"]["model"] == "auto" and run["options"]["data"] == "sum.csv?scale=robust", run["options"]
+assert summary["updates"] == 0 and summary["epochs"] == 0, summary
+for pack in (summary["pack"], run["pack"]):
+    members = pack["members"]
+    assert len(set(m["member"] for m in members)) == len(members) > 4, members
+    assert abs(sum(m["share"] for m in members) - 1) < 1e-6, members
+    assert all(m["divisions"] == pack["divisions"] == 5 for m in members if m["share"] > 0), members
+    assert pack["networks"] == 5 * sum(m["share"] > 0 for m in members), pack
+    finished = {m["member"]: m["loss"] for m in members if m["divisions"] == 5}
+    assert pack["best_member"] in finished and pack["loss"] <= 1.02 * pack["best_member_loss"], pack
+    assert pack["best_member_loss"] < 1.2 * min(finished.values()), pack
+    assert pack["loss"] < 0.05 * pack["constant_loss"] and pack["examples"] == pack["judged_examples"] == 270, pack
+    assert abs(pack["constant_loss"] - 0.5) < 0.03, pack  # half of the variance of standardised values
+PY
+
+# The network is one as any other: what eval and predict find is what the summary says.
+head -n 1 sum.csv >held.csv
+run_for 0 train sum.csv --label y --threads 1 --test sum.csv --until epochs=10 --max-members 4 --json --out whole
+cp out.txt whole.json
+run_for 0 eval whole --data sum.csv --json
+python3 - <<'PY' || fail "eval: other figures than the summary"
+import json
+summary, found = json.load(open("whole.json")), json.load(open("out.txt"))
+assert abs(summary["test_loss"] - found["loss"]) < 1e-5 * found["loss"], (summary["test_loss"], found["loss"])
+PY
+run_for 0 predict whole --data sum.csv
+paste -d, sum.csv out.txt | awk -F, -v wanted="$(number test_loss whole.json)" 'NR > 1 { s += ($3 - $4) ^ 2 / 2 }
+    END { s /= NR - 1; exit !(s > 0.999 * wanted && s < 1.001 * wanted) }' || fail "predict: not the loss of the summary, $(number test_loss whole.json)"
+
+# To go on: nothing is left to do, unless epochs are asked for, which train the network.
+run_for 0 train --resume whole
+grep -q '^drove: --resume: nothing to do: 0 epochs are done' err.txt || fail "nothing to do: $(cat err.txt)"
+grep -q 'model: a pack' err.txt && fail "expected no second pack: $(cat err.txt)"
+run_for 0 train --resume whole --until epochs=2 --json
+[ "$(number epochs out.txt)" = 2.0 ] && grep -q '"pack": null' out.txt || fail "two more epochs: $(cat out.txt)"
+[ "$(number loss out.txt)" != "$(number loss whole.json)" ] || fail "two epochs changed nothing"
+run_for 0 train sum.csv --label y --model sum --threads 1 --until updates=5 --json --out none
+[ "$(number updates out.txt)" = 5 ] || fail "--model sum: $(cat out.txt)"
+
+# One member is a linear model: the columns, their weights and nothing else.
+run_for 0 train sum.csv --label y --threads 1 --max-members 1 --until epochs=60 --out linear
+grep -q 'model: a pack of 5 networks: linear 100 %' err.txt || fail "one member: $(cat err.txt)"
+grep -q '^  model       a pack of 5 networks, chosen from 1 kind in ' out.txt || fail "one member: $(cat out.txt)"
+wrong 'max-members' train sum.csv --label y --max-members 1000 --out none
+
+# Seconds end it, with the members that there are.
+run_for 0 train sum.csv --label y --threads 2 --until seconds=2 --out none
+grep -q '^Finished after [0-9.]* s: a pack of [0-9]* networks*\.$' out.txt || fail "seconds=2: $(cat out.txt)"
+
+# A label that follows from nothing is as good as guessed.
 awk 'BEGIN { srand(7); print "x,y"; for (i = 0; i < 300; i++) print rand() "," (rand() < 0.5) }' >noise.csv
-run_for 0 train 'noise.csv?bins=4' --label y --threads 1
-grep -q 'model: no candidate is at least 1 % better than a constant guess' err.txt || fail "noise: $(cat err.txt)"
-grep -q 'bins=' err.txt && fail "noise: expected no other bins: $(cat err.txt)"
+run_for 0 train noise.csv --label y --threads 2 --until epochs=20 --out none
+grep -q 'model: it is not 1 % better than a constant guess' err.txt || fail "noise: $(cat err.txt)"
 
 # An exclusive or: no linear model does better than a guess; a network is right up to the noise of 5 %.
 awk 'BEGIN { srand(5); print "x,z,y"
@@ -32,105 +97,48 @@ awk 'BEGIN { srand(5); print "x,z,y"
         x = 2 * rand() - 1; z = 2 * rand() - 1
         print x "," z "," ((x * z > 0) != (rand() < 0.05) ? "a" : "b")
     } }' >xor.csv
-run_for 0 train xor.csv --label y --threads 1 --json --out first
-cp out.txt first.json
-grep -q 'model: mlp:.* chosen: loss .*, a constant guess 0.69' err.txt || fail "expected a network: $(cat err.txt)"
-grep -q 'model: no candidate' err.txt && fail "a network is better than a guess: $(cat err.txt)"
+run_for 0 train xor.csv --label y --threads 2 --until epochs=100 --json --out xor
+grep -q 'not 1 % better' err.txt && fail "a network is better than a guess: $(cat err.txt)"
 awk -v a="$(number test_accuracy out.txt)" 'BEGIN { exit !(a > 0.8) }' || fail "accuracy: $(cat out.txt)"
-for file in first/run.json first/summary.json; do
-    grep -q '"model_search": *{' "$file" && grep -q '"chosen": *"mlp:' "$file" || fail "$file: $(cat "$file")"
-done
-grep -q '"model": *"mlp:' first/run.json || fail "expected the model itself: $(cat first/run.json)"
+run_for 0 predict xor --data xor.csv --format lines
+paste -d, xor.csv out.txt | awk -F, 'NR > 1 { n += $3 == $4 } END { exit !(n > 270) }' && fail "expected lines without a header"
+printf 'x,z\n0.5,0.5\n0.5,-0.5\n-0.5,-0.5\n' >new.csv
+run_for 0 predict xor --data new.csv --format lines
+[ "$(tr '\n' ' ' <out.txt)" = "a b a " ] || fail "expected a, b, a: $(cat out.txt)"
 
-# Both files have the options as resolved.
-python3 - <<'PY' || fail "the options of first/summary.json"
-import json
-summary, run = (json.load(open("first/" + name))["options"] for name in ("summary.json", "run.json"))
-assert list(summary) == list(run) and summary["model"].startswith("mlp:") and summary["threads"] == "1", summary
-for name, value in run.items():
-    assert summary[name] == value or abs(summary[name] - value) <= 1e-8 * abs(value), (name, summary[name], value)
-PY
+# A pipe is read once, and a table of few rows is one.
+status=0
+"$DROVE" train - --label y --threads 2 --until epochs=2 --out none <xor.csv >out.txt 2>err.txt || status=$?
+[ "$status" = 0 ] && grep -q 'model: a pack of' err.txt || fail "pipe: $status $(cat err.txt)"
+head -n 20 xor.csv >few.csv
+run_for 0 train few.csv --label y --test none --threads 2 --until epochs=5 --out none
+grep -q 'model: a pack of .*' err.txt || fail "few rows: $(cat err.txt)"
 
-# What a saved run continues with is the model, not the word.
-run_for 0 train --resume first
-grep -q 'model: ' err.txt && fail "expected no second comparison: $(cat err.txt)"
-
-# A key of which each value says something: as a category it tells more than as a number.
-awk 'BEGIN { srand(8); for (k = 0; k < 100; k++) level[k] = 10 * rand(); print "who,x,y"
-    for (i = 0; i < 400; i++) { k = i % 100; print 1000 + 7 * k "," rand() "," level[k] + rand() }
-    }' >keys.csv
-run_for 0 train keys.csv --label y --threads 1 --out keys
-grep -q 'model: .* keys chosen' err.txt || fail "expected keys: $(cat err.txt)"
-awk -v most=$SECONDS '/trial runs done in/ && $(NF - 1) > most { exit 1 }' err.txt || fail "longer than the whole test: $(cat err.txt)"
-grep -q "column \"who\" tells rows apart .* others will be predicted worse ('keys.csv?ignore=who' leaves it out)" err.txt ||
-    fail "expected a word on keys: $(cat err.txt)"
-grep -q 'types=who:category' keys/run.json || fail "expected the encoding in --data: $(cat keys/run.json)"
-run_for 0 eval keys/model.safetensors --data keys.csv --label y
-run_for 0 predict keys/model.safetensors --data keys.csv
-
-# Candidates are compared in one unit, whatever runs came before: the same guess has the same loss on the same divisions.
-awk 'BEGIN { srand(9); print "x,z,y"; for (i = 0; i < 120; i++) { x = rand(); print x "," rand() "," exp(6 * x * rand()) } }' >tail.csv
-run_for 0 train tail.csv --label y --threads 1 --json
-tr -d '\n' <out.txt | grep -o '"divisions": [0-9]*,[^}]*"constant_loss": [0-9.]*' |
-    awk '{ n = $2 + 0; if (n in guess && (guess[n] - $NF) ^ 2 > 1e-10) exit 1; guess[n] = $NF; seen++ } END { if (seen < 5) exit 1 }' ||
-    fail "guesses: $(cat out.txt)"
-
-# An id in the order of time is a number to some candidates.
-awk 'BEGIN { srand(4); print "id,x,y"; for (i = 0; i < 200; i++) print 1000 + 7 * (i * 37 % 200) "," rand() "," i * 37 % 200 + 9 * rand() }' >ids.csv
-run_for 0 train ids.csv --label y --threads 1 --out ids
-grep -q 'model: .* ids chosen' err.txt || fail "expected ids: $(cat err.txt)"
-grep -q 'types=id:number' ids/run.json || fail "expected the encoding in --data: $(cat ids/run.json)"
-run_for 0 predict ids/model.safetensors --data ids.csv
-
-# So is a code: the numbers of places from the coast to the hills say more than the names.
-awk 'BEGIN { srand(3); print "zip,x,y"; for (i = 0; i < 200; i++) printf "%05d,%g,%g\n", 100 + i * 37 % 60, rand(), i * 37 % 60 + 9 * rand() }' >codes.csv
-run_for 0 train codes.csv --label y --threads 1 --out codes
-grep -q 'types=zip:number' codes/run.json || fail "expected the code as a number: $(cat err.txt)"
-
-# The words of free text, which only some candidates see, decide; the number decides nothing.
-awk 'BEGIN { srand(2); print "text,x,y"
-    n = split("the a box came it is parcel by car and then they", plain, " ")
-    for (i = 0; i < 300; i++) {
-        text = ""
-        for (k = 0; k < 5; k++) text = text plain[1 + int(n * rand())] " "
-        good = rand() < 0.5
-        print text (good ? "well" : "broken") " " plain[1 + int(n * rand())] "," rand() "," (good ? "yes" : "no")
-    } }' >words.csv
-run_for 0 train words.csv --label y --threads 1 --out words
-grep -q 'model: .* words chosen' err.txt || fail "expected words: $(cat err.txt)"
-grep -q 'text=text' words/run.json || fail "expected the encoding in --data: $(cat words/run.json)"
-printf 'text,x\nthe car is broken,0.5\nit came well,0.5\n' >new.csv
-run_for 0 predict words/model.safetensors --data new.csv --format lines
-[ "$(tr '\n' ' ' <out.txt)" = "no yes " ] || fail "expected no, then yes: $(cat out.txt)"
-
-# What is not compared: a given model, the classic defaults, a given step size, a few rows, other formats, a pipe.
+# No pack: a given model, the classic defaults, an option that says how one network is trained, other formats.
 for flags in '--model logistic' '--defaults classic' '--lr 0.1'; do
     # shellcheck disable=SC2086
-    run_for 0 train xor.csv --label y --threads 1 --until epochs=1 $flags
-    grep -q 'model: ' err.txt && fail "$flags: expected no comparison: $(cat err.txt)"
+    run_for 0 train xor.csv --label y --threads 1 --until epochs=1 --out none $flags
+    grep -q 'model: a pack' err.txt && fail "$flags: expected no pack: $(cat err.txt)"
 done
-run_for 0 train synth:digits?n=300 --threads 1 --until epochs=1 --json
-grep -q '"model": "mlp:128,128,128"' out.txt && grep -q '"model_search": null' out.txt || fail "digits: $(cat out.txt)"
-run_for 0 train 'synth:logistic?n=60&d=10' --model auto --threads 1 --until epochs=1 --json
-grep -q '"chosen": "' out.txt || fail "auto of digits: $(cat out.txt)"
-head -n 20 xor.csv >few.csv
-run_for 0 train few.csv --label y --test none --threads 1 --until epochs=1 --json
-grep -q '"model": "logistic"' out.txt || fail "few rows: $(cat out.txt)"
-grep -q '"eval_every": 100.0' out.txt || fail "few rows: expected 100 updates of one epoch between evaluations: $(cat out.txt)"
-grep -q 'model: logistic: fewer than 40 rows, so no models were compared; figures of so few rows say little' err.txt || fail "few rows: $(cat err.txt)"
-# A folder that is in use is refused before anything is compared.
-run train xor.csv --label y --threads 1 --out first
-[ "$status" = 2 ] && ! grep -q comparing err.txt && grep -q 'expected a new or empty folder' err.txt || fail "$status: $(cat err.txt)"
-# A longer run goes on with the same validation examples.
-awk 'BEGIN { srand(6); print "x,z,y"; for (i = 0; i < 4000; i++) { x = rand(); z = rand(); print x "," z "," (x > z) } }' >more.csv
-run_for 0 train more.csv --label y --threads 1 --model logistic --out on
-run_for 0 train --resume on --until epochs=200
-status=0
-"$DROVE" train --data - --label y --model auto <xor.csv >out.txt 2>err.txt || status=$?
-[ "$status" = 2 ] && grep -q 'model auto: expected data that can be read more than once' err.txt ||
-    fail "pipe: $status $(cat err.txt)"
-run_for 2 train xor.csv --label y --model auto --precision D8M8
-grep -q 'model auto: expected no low --precision' err.txt || fail "precision: $(cat err.txt)"
+for flags in '--rule sgd' '--strategy sequential' '--batch 16' '--until loss=0.1,epochs=1'; do
+    # shellcheck disable=SC2086
+    run train xor.csv --label y --threads 1 --until epochs=1 --out none --json $flags
+    grep -q "^drove: model: mlp:128,128,128 (with ${flags%% *} there is no pack of models)\$" err.txt || fail "$flags: $(cat err.txt)"
+    grep -q '"model": "mlp:128,128,128"' out.txt && grep -q '"pack": null' out.txt || fail "$flags: $(cat out.txt)"
+done
+run_for 0 train synth:digits?n=300 --threads 1 --until epochs=1 --json --out none
+grep -q '"model": "mlp:128,128,128"' out.txt && grep -q '"pack": null' out.txt || fail "digits: $(cat out.txt)"
+run_for 0 train 'synth:logistic?n=60&d=10' --model auto --threads 1 --until epochs=1 --json --out none
+grep -q '"networks": ' out.txt || fail "auto of digits: $(cat out.txt)"
+for flags in '--strategy hogwild' '--precision D8M8' '--lr 0.1' '--until loss=0.1'; do
+    # shellcheck disable=SC2086
+    wrong "model auto: expected no ${flags%% *} beside it, found one" train xor.csv --label y --model auto --out none $flags
+done
+wrong 'model auto: expected the loss softmax, sigmoid, logistic or squared' train xor.csv --label y --model auto --loss hinge --out none
+
+# A folder that is in use is refused before anything is trained.
+run train xor.csv --label y --threads 1 --out xor
+[ "$status" = 2 ] && ! grep -q 'model: a pack' err.txt && grep -q 'expected a new or empty folder' err.txt || fail "$status: $(cat err.txt)"
 
 # Bins of number columns go into the model file.
 run_for 0 train 'sum.csv?bins=8' --label y --model linear --threads 1 --out bins

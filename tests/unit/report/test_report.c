@@ -458,6 +458,12 @@ TEST_WITH(what_was_chosen, facts_setup, facts_teardown)
     p->member[0] = (drove_member_facts){"linear", NAN, 0, 0, 1};
     p->member[1] = (drove_member_facts){"mlp:64", 0.75, 4, 1, 5};
     expect_line(f, "  model       a pack of 5 networks, chosen from 2 kinds in 2.5 s\n");
+    expect_line(f, " s: a pack of 5 networks.\n\n  loss        ");
+    expect_line(f, "    model.safetensors  the pack            best.safetensors   the same\n");
+    char *of_pack = text_of(f);
+    assert_null(strstr(of_pack, " -> "));
+    assert_null(strstr(of_pack, "  chosen   "));
+    free(of_pack);
     object = json_of(f);
     expect_key(
         object, "pack",
