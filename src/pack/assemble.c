@@ -143,7 +143,6 @@ static drove_status add_dense(builder *b, const char *name, const char *bottom, 
     drove_node *node;
     DROVE_TRY(add(b, &drove__layer_dense, name, bottom, &node));
     node->opt.n_out = n_out;
-    node->opt.w_lr = node->opt.b_lr = 1.0f; /* the text says so: 0 would freeze it */
     node->act = act;
     return DROVE_OK;
 }

@@ -54,7 +54,7 @@ PY
 
 # The network is one as any other: what eval and predict find is what the summary says.
 head -n 1 sum.csv >held.csv
-run_for 0 train sum.csv --label y --threads 1 --test sum.csv --until epochs=10 --max-members 4 --json --out whole
+run_for 0 train sum.csv --label y --threads 1 --test sum.csv --max-members 3 --json --out whole
 cp out.txt whole.json
 run_for 0 eval whole --data sum.csv --json
 python3 - <<'PY' || fail "eval: other figures than the summary"
