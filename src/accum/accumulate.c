@@ -123,7 +123,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     for (unsigned w = 0; w < s->n_workers; w++)
         p->step[w].is_resident = opt->is_resident != NULL && opt->is_resident[w];
     DROVE_TRY(drove__site_init(&p->site, s, opt));
-    DROVE_TRY(drove__replicas_init(&p->replicas, s, &p->site, start));
+    DROVE_TRY(drove__replicas_init(&p->replicas, s, &p->site, opt, start));
     return make_collectors(s, opt, &set);
 }
 

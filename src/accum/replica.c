@@ -9,9 +9,24 @@
 
 enum { BLOCK = 4096 }; /* floats at a time: fits the first-level cache; 16 divides it */
 
-drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const drove_site *site,
-                                  const drove_params *start)
+/* A device adds the squares of the gradient's norm in another order than the host, and clips by a
+ * number that differs in its last bits: the parameters would part. */
+static drove_status check_clip(const drove_sync *s, const drove_site *site, const bool *is_resident)
 {
+    unsigned n = 0;
+    for (unsigned w = site->first; is_resident != NULL && w < site->first + site->n_here; w++)
+        n += is_resident[w];
+    if (!(s->optim->clip > 0.0f) || n == 0 || n == site->n_here) return DROVE_OK;
+    return drove__fail(DROVE_E_ARG,
+                       "%s: expected no --clip with devices and cores together, which add the "
+                       "gradient's norm in different orders, found %g",
+                       s->ops->name, (double)s->optim->clip);
+}
+
+drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const drove_site *site,
+                                  const drove_sync_options *opt, const drove_params *start)
+{
+    DROVE_TRY(check_clip(s, site, opt->is_resident));
     if (s->optim->state == DROVE_STATE_WORKER)
         return drove__fail(DROVE_E_ARG,
                            "%s: expected --rule-state shared, found worker: every device has the "

@@ -16,10 +16,10 @@ typedef struct drove_replicas {
     uint64_t          n_checks;
 } drove_replicas;
 
-/* Errors: DROVE_E_NOMEM, DROVE_E_ARG (state of the rule kept by workers); fini accepts what a
- * failed init left. */
+/* Errors: DROVE_E_NOMEM, DROVE_E_ARG (state of the rule kept by workers; clipping with devices and
+ * cores together); fini accepts what a failed init left. */
 drove_status drove__replicas_init(drove_replicas *r, const drove_sync *s, const drove_site *site,
-                                  const drove_params *start);
+                                  const drove_sync_options *opt, const drove_params *start);
 void         drove__replicas_fini(drove_replicas *r, const drove_sync *s);
 /* All become vector->theta[n_vector]. */
 void drove__replicas_set(drove_replicas *r, const drove_sync *s, const drove_params *vector);

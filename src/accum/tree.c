@@ -215,7 +215,7 @@ static drove_status init(drove_sync *s, const drove_sync_options *opt, const dro
     DROVE_TRY(drove__site_init(&p->site, s, opt));
     DROVE_TRY(find_leaves(s, opt->spec, p));
     DROVE_TRY(make_sums(s, opt));
-    return drove__replicas_init(&p->replicas, s, &p->site, start);
+    return drove__replicas_init(&p->replicas, s, &p->site, opt, start);
 }
 
 static void fini(drove_sync *s)

@@ -59,6 +59,29 @@ static drove_status try_open(rig *r, const char *variant, unsigned n_workers,
                                         .kernels = &drovek_ref});
 }
 
+/* Devices alone and cores alone clip alike among themselves; both together do not. */
+TEST(clipping_needs_workers_of_one_kind)
+{
+    static const bool all[] = {true, true}, some[] = {true, false};
+    const bool *const kinds[] = {all, NULL, some};
+    for (size_t k = 0; k < 3; k++)
+        for (int clips = 0; clips < 2; clips++) {
+            rig r;
+            const drove_status status =
+                rig_try_row(&r, (rig_options){.ops = &drove__accum_accumulate,
+                                              .variant = "accumulate",
+                                              .n = N,
+                                              .n_workers = 2,
+                                              .clip = clips,
+                                              .is_resident = kinds[k],
+                                              .kernels = &drovek_ref});
+            assert_int_equal(status, k == 2 && clips ? DROVE_E_ARG : DROVE_OK);
+            if (status != DROVE_OK)
+                assert_non_null(strstr(drove_error_text(), "expected no --clip with devices"));
+            rig_fini(&r);
+        }
+}
+
 static void open_rig(rig *r, const char *variant, unsigned n_workers, const bool *is_resident)
 {
     if (try_open(r, variant, n_workers, is_resident) != DROVE_OK)
