@@ -9,7 +9,7 @@
 Network and data are those of examples/studies/thesis-grid.yaml, batches drawn at random, HOGWILD! with a copy.  Parts, each with a number of a seed
 behind a colon or `:1`:
 
-    rates    10 epochs at a step size of 0.001 on every machine: staleness, drops, updates a second; 16 workers, batches of 64
+    rates    3 epochs at a step size of 0.001 on every machine: staleness, drops, updates a second; 16 workers, batches of 64
     places   the same with other batches and numbers of workers
     grid     step sizes around the thesis's best (COMMON) to 5 % of the first loss, batches of 64, 2 to 32 workers
     loss     the same of 16 workers where gradient or copy cost half or twice as much, and with 200 us an example
@@ -50,6 +50,7 @@ MACHINES = {
     "200 us an example": {"example_us": "200"},
 }
 STRATEGIES = thesis_grid.STRATEGIES
+SOME = ("200 us an example", "gradient x 2", "copy x 2", "gradient x 0.5", "copy x 0.5")  # those for which losses are compared
 WORKERS = (2, 4, 8, 16, 32)
 # step sizes by number of workers
 COMMON = {16: (0.004, 0.002, 0.006, 0.009), 32: (0.002, 0.001, 0.004), 8: (0.006, 0.004, 0.009), 2: (0.009, 0.006), 4: (0.009, 0.006)}
@@ -75,14 +76,14 @@ def grid():
 
 def rates(*places):
     for workers, batch in places:
-        for machine in MACHINES:
-            for strategy in STRATEGIES:
+        for machine in ("base", *SOME, *MACHINES):
+            for strategy in reversed(STRATEGIES):
                 yield spec("rates", strategy, workers, 0.001, batch, machine=machine)
 
 
 def loss():
     for lr in COMMON[16]:
-        for machine in ("200 us an example", "gradient x 2", "copy x 2", "gradient x 0.5", "copy x 0.5"):
+        for machine in SOME:
             for strategy in STRATEGIES:
                 yield spec("5", strategy, 16, lr, 64, machine=machine)
 
@@ -90,7 +91,7 @@ def loss():
 def counts():
     for workers in (8, 32, 2):
         for lr in COMMON[workers]:
-            for machine in ("200 us an example", "gradient x 2", "copy x 2", "gradient x 0.5", "copy x 0.5"):
+            for machine in SOME:
                 for strategy in ("mutex", "hogwild:copy"):
                     yield spec("5", strategy, workers, lr, 64, machine=machine)
 
@@ -120,7 +121,7 @@ def memory():
 
 
 def waits():
-    for machine in MACHINES:
+    for machine in ("base", *SOME):
         for strategy in ("mutex", "rwlock"):
             yield spec("5", strategy, 16, 0.004, 64, machine=machine, backoff="linear")
 
@@ -178,12 +179,12 @@ def run(args, folder, one):
     path = os.path.join(folder, re.sub(r"[ /]", "-", one["machine"]) + ".yaml")
     with open(path, "w") as file:
         file.write(machine_text(OWN if one["goal"] == "own" else BASE, MACHINES[one["machine"]]))
-    until = {"rates": "epochs=10", "own": "epochs=20", "5": "loss=5%,epochs=60", "2": "loss=2%,epochs=120"}[one["goal"]]
+    until = {"rates": "epochs=3", "own": "epochs=20", "5": "loss=5%,epochs=60", "2": "loss=2%,epochs=120"}[one["goal"]]
     command = [args.drove, "train", "--data", args.data + "?scale=none&part=test", "--test", "none", "--model", "mlp:128,128,128" if one["goal"] == "own" else "mlp:32,32,32",
                "--defaults", "classic", "--init", "normal:0.01", "--order", "random", "--metrics", "none", "--eval-examples", "2000", "--machine", path,
                "--strategy", one["strategy"], "--threads", str(one["workers"]), "--lr", str(one["lr"]), "--batch", str(one["batch"]),
                "--backoff", one["backoff"], "--bind", one["bind"], "--seed", str(one["seed"]), "--out", "none", "--json", "--quiet",
-               "--eval-every", "10" if one["goal"] == "rates" else "1", "--until", until]
+               "--eval-every", "3" if one["goal"] == "rates" else "1", "--until", until]
     before = processor_s()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 3, 4):
