@@ -32,8 +32,8 @@ def drove(args, train, test, label):
     result = json.loads(run.stdout)
     metrics = result["test_metrics"]
     score = metrics["accuracy"] if metrics["accuracy"] is not None else metrics["r2"]
-    search = result["model_search"]
-    chosen = search["chosen"] if search else result["model"]
+    pack = result["pack"]
+    chosen = f"pack of {pack['networks']}" if pack else result["model"]
     return score, chosen, time.monotonic() - begin
 
 

@@ -335,9 +335,9 @@ def run_drove(args, entry, split, paths):
     else:
         columns = [name for name in found if name.startswith("p_")]
         result = scores("class", labels, [name[2:] for name in columns], found[columns])
-    search = summary.get("model_search")
+    pack = summary.get("pack")
     return {**result, "fit_wall_s": took[0][0], "fit_cpu_s": took[0][1], "predict_wall_s": took[1][0], "predict_cpu_s": took[1][1],
-            "start_wall_s": 0.0, "start_cpu_s": 0.0, "read_wall_s": 0.0, "chosen": search["chosen"] if search else summary["model"]}
+            "start_wall_s": 0.0, "start_cpu_s": 0.0, "read_wall_s": 0.0, "chosen": f"pack of {pack['networks']}" if pack else summary["model"]}
 
 
 def run_peer(system, entry, paths, started):

@@ -196,7 +196,7 @@ class Drove(BaseEstimator):
         odd = _data.n_odd(X)
         if reset and odd == np.prod(X.shape):
             raise ValueError("Input X contains NaN or infinite numbers alone: expected some that are finite")
-        # A comparison of models has candidates that only a table's columns make, bins of a number's quantiles.
+        # A pack is of a table's columns, as the program has it of a file with the same numbers.
         if reset and (odd or self.model == "auto") and not fills and not hasattr(X, "nnz"):
             self._is_table = True
             self._columns = names if names is not None else [f"x{i}" for i in range(X.shape[1])]

@@ -36,9 +36,9 @@ class DroveClassifier(Scored, ClassifierMixin, Drove):
     Parameters
     ----------
     model : str, default None
-        "linear", "logistic", "mlp:128,64", a file that describes a network ...; "auto" compares several, the same for arrays
-        and tables.  None: a network of numbers, or for wide sparse X a linear model; tables with texts, dates or missing
-        values are compared as with "auto".
+        "linear", "logistic", "mlp:128,64", a file that describes a network ...; "auto" joins several small ones, the same for
+        arrays and tables.  None: a network of numbers, or for wide sparse X a linear model; tables with texts, dates or
+        missing values get "auto".
     loss : str, function or drove.Loss, default None
         As the option of `drove train`, or a function of NumPy arrays: drove.Loss says of which.
     strategy, rule, lr, schedule, weight_decay, batch, until, features, precision

@@ -308,7 +308,7 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
 def labelled(x, y, is_compared=False):
     """An array or a table with targets: whole numbers, texts and truth values are classes, other numbers values.
 
-    is_compared: several models will be, for which an array is a table of numbers.
+    is_compared: the model is auto, for which an array is a table of numbers.
     """
     import numpy as np
     x, y = _tables.opened(x), np.asarray(y)

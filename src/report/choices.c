@@ -33,7 +33,7 @@ json_t *drove__report_pack_json(const drove_pack_facts *p)
 
 void drove__report_pack_print(const drove_pack_facts *p, FILE *stream)
 {
-    if (p->n == 0) return;
+    if (p->n == 0 || p->n_networks == 0) return;
     fprintf(stream, "  model       a pack of %u network%s, chosen from %u kind%s in %.1f s\n",
             p->n_networks, p->n_networks == 1 ? "" : "s", p->n, p->n == 1 ? "" : "s", p->seconds);
 }

@@ -26,8 +26,10 @@ static void print_headline(const drove_facts *f, FILE *stream)
         break;
     }
     if (f->start.pack.n > 0) {
-        fprintf(stream, " after %.2f s: a pack of %u network%s.\n\n", p->train_s,
-                f->start.pack.n_networks, f->start.pack.n_networks == 1 ? "" : "s");
+        const unsigned n = f->start.pack.n_networks;
+        fprintf(stream, " after %.2f s: ", p->train_s);
+        if (n == 0) fputs("the constant guess.\n\n", stream);
+        else fprintf(stream, "a pack of %u network%s.\n\n", n, n == 1 ? "" : "s");
         return;
     }
     fprintf(stream, " after %.2f s of training: %.2f epochs, %s updates.\n\n", p->train_s,

@@ -573,7 +573,7 @@ drove_status drove_tune(const drove_tune_options *options, drove_tune_result **o
     t->interrupts = drove__run_interrupts();
     if ((status = drove__config_init(options->run, &t->config)) != DROVE_OK) goto fail;
 
-    /* A search compares models itself: its trials do not do so again, as --model auto does. */
+    /* A search compares models itself: its trials make no packs of them, as --model auto does. */
     drove_choice choice = {0};
     if (t->config.problem.model == NULL && !t->config.problem.compares_model)
         drove__choice_add(&choice, "model", DROVE_BY_KIND, "%s", DROVE_MODEL_USUAL);

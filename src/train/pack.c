@@ -191,8 +191,10 @@ static void say(const drove_pack_record *r, const drove_callbacks *cb)
 {
     char list[400];
     list_members(r, list, sizeof list);
-    drove__run_say(cb, "model: a pack of %u network%s: %s", r->n_networks,
-                   r->n_networks == 1 ? "" : "s", list);
+    if (r->n_networks == 0) drove__run_say(cb, "model: the constant guess");
+    else
+        drove__run_say(cb, "model: a pack of %u network%s: %s", r->n_networks,
+                       r->n_networks == 1 ? "" : "s", list);
     drove__run_say(cb,
                    "model: loss %.4g +- %.2g%s on %zu examples that its networks had not seen; the "
                    "best member alone (%s) %.4g, a constant guess %.4g (%.1f s)",

@@ -97,7 +97,7 @@ wait $pid || status=$?
 wanted='drove: interrupted before training began; no model is saved'
 [ "$(tail -n 1 err.txt)" = "$wanted" ] || fail "SIGTERM at the start: $(cat err.txt)"
 
-# The same while models are compared.
+# The same while the members of a pack are trained.
 awk 'BEGIN {
     srand(1)
     for (j = 0; j < 20; j++) printf "c%d,", j
@@ -107,12 +107,12 @@ awk 'BEGIN {
         print rand() < 0.5 ? "big" : "small"
     }
 }' >noise.csv
-"$DROVE" train noise.csv --label kind --out compared >out.txt 2>err.txt &
+"$DROVE" train noise.csv --label kind --out pack >out.txt 2>err.txt &
 pid=$!
 sleep 0.5
 kill -INT $pid
 status=0
 wait $pid || status=$?
-[ "$status" = 130 ] || fail "SIGINT during the comparison: expected 130, found $status"
-[ "$(tail -n 1 err.txt)" = "$wanted" ] || fail "SIGINT during the comparison: $(cat err.txt)"
-[ ! -e compared ] || fail "SIGINT during the comparison: nothing was to be saved"
+[ "$status" = 130 ] || fail "SIGINT in a pack: expected 130, found $status"
+[ "$(tail -n 1 err.txt)" = "$wanted" ] || fail "SIGINT in a pack: $(cat err.txt)"
+[ ! -e pack ] || fail "SIGINT in a pack: nothing was to be saved"

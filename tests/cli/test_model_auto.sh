@@ -112,7 +112,7 @@ status=0
 [ "$status" = 0 ] && grep -q 'model: a pack of' err.txt || fail "pipe: $status $(cat err.txt)"
 head -n 20 xor.csv >few.csv
 run_for 0 train few.csv --label y --test none --threads 2 --until epochs=5 --out none
-grep -q 'model: a pack of .*' err.txt || fail "few rows: $(cat err.txt)"
+grep -q 'model: loss .* on 19 examples' err.txt || fail "few rows: $(cat err.txt)"
 
 # No pack: a given model, the classic defaults, an option that says how one network is trained, other formats.
 for flags in '--model logistic' '--defaults classic' '--lr 0.1'; do

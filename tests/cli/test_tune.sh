@@ -45,9 +45,9 @@ run_for 0 eval found/best/model.safetensors --data new.csv --json
 run_for 0 train found/best.yaml --out again --quiet --defaults auto
 cmp again/model.safetensors found/best/model.safetensors || fail "best.yaml: expected the model of found/best"
 
-# Trials compare no models: the search does.
+# Trials make no packs: the search compares models.
 grep -q '"model": "mlp:128,128,128"' found/trials/1/out.json || fail "the defaults: $(cat found/trials/1/out.json)"
-if grep -l '^drove: model: ' found/trials/*/err.txt; then fail "a trial compared models"; fi
+if grep -l '^drove: model: ' found/trials/*/err.txt; then fail "a trial made a pack"; fi
 
 # The same command runs no trial twice, and a larger budget adds trials.
 cp found/trials.jsonl before.jsonl

@@ -66,29 +66,11 @@ begin --until epochs=3 --schedule cosine:3?floor=0.1
 run_for 0 train --resume run --until epochs=6
 not_said 'step size'
 
-# The record of the search that chose the model.
-defaults=auto run_for 0 train table.csv --label y --model auto --threads 1 --quiet --out searched
-search=$(field searched/run.json model_search)
-[ "$search" != null ] || fail "expected a record of the search: $(cat searched/run.json)"
-summary=$(field searched/summary.json model_search) # of fewer digits
-defaults=auto run_for 0 train --quiet --resume searched --until epochs=100
-kept() { # FILE RECORD
-    [ "$(field searched/"$1" model_search)" = "$2" ] || fail "$1: $(field searched/"$1" model_search)"
-}
-kept run.json "$search"
-kept summary.json "$summary"
-defaults=auto run_for 0 train --quiet --resume searched --until epochs=102
-kept summary.json "$summary"
-
-# A record that is not what a run writes is left out.
-for change in '"divisions": -1' '"examples": "many"' '"chosen": "another"' '"compared": []'; do
-    cp -r searched broken
-    python3 -c 'import json, sys
-run = json.load(open("broken/run.json"))
-run["model_search"].update(json.loads("{" + sys.argv[1] + "}"))
-json.dump(run, open("broken/run.json", "w"))' "$change"
-    defaults=auto run_for 0 train --resume broken --until epochs=103
-    said '"model_search" is not what a run writes, and is left out'
-    [ "$(field broken/run.json model_search)" = null ] || fail "$change: expected null"
-    rm -rf broken
-done
+# A pack is a network like others: it goes on to be trained, and what it was made of is the first run's to say.
+defaults=auto run_for 0 train table.csv --label y --model auto --threads 1 --max-members 2 --until epochs=5 --quiet --out pack
+[ "$(field pack/run.json pack)" != null ] || fail "expected a record of the pack: $(cat pack/run.json)"
+defaults=auto run_for 0 train --quiet --resume pack --until epochs=3
+[ "$(field pack/run.json pack)" = null ] && [ "$(field pack/summary.json epochs)" = 3.0 ] ||
+    fail "expected three epochs of the network: $(cat pack/summary.json)"
+defaults=auto run_for 0 train --quiet --resume pack --until epochs=5
+[ "$(field pack/summary.json epochs)" = 5.0 ] || fail "expected two more epochs: $(cat pack/summary.json)"

@@ -252,13 +252,13 @@ class Models(unittest.TestCase):
             model = DroveRegressor("linear", random_state=0).fit(table, np.full(len(y), 3.25))
             np.testing.assert_allclose(model.predict(table), 3.25, rtol=1e-6)
 
-    def test_auto_compares_the_same_models_of_arrays_and_frames(self):
+    def test_auto_makes_the_same_pack_of_arrays_and_frames(self):
         X = np.random.default_rng(0).uniform(-3, 3, (200, 2))
         y = np.sign(np.sin(2 * X[:, 0])) + 0.1 * X[:, 1]  # for bins, not for a line
         names = []
         for x in [X] + ([pandas.DataFrame(X, columns=["a", "b"])] if has["pandas"] else []):
             model = DroveRegressor("auto", random_state=0).fit(x, y)
-            names.append([each["model"] for each in model.summary_["model_search"]["compared"]])
+            names.append([each["member"] for each in model.summary_["pack"]["members"]])
             self.assertGreater(model.score(x, y), 0.7)
         self.assertTrue(any("bins" in name for name in names[0]), names[0])
         self.assertEqual(names, names[:1] * len(names))

@@ -475,6 +475,8 @@ TEST_WITH(what_was_chosen, facts_setup, facts_teardown)
         "  {\"member\": \"mlp:64\", \"divisions\": 5, \"loss\": 0.75, \"epochs\": 4.0,"
         "   \"share\": 1.0}]}");
     json_decref(object);
+    p->n_networks = 0;
+    expect_line(f, " s: the constant guess.\n\n");
     p->n = 0;
     char *text = text_of(f);
     assert_null(strstr(text, "  model       "));
