@@ -31,6 +31,14 @@ _OF_A_PASS = {"clip", "isa"}
 _NAMES = {"threads": "n_jobs", "seed": "random_state"}  # of options, where a parameter's is another
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _FEWEST_HELD = 50  # with fewer rows none are held out to stop by
+# By default arrays and tables make a pack of small models (docs/use/models.md), of fewer members where rows are few, which
+# takes a fraction of the time.  Wider rows have no room for the members' embeddings of numbers.
+_FEWEST_OF_PACK, _MOST_COLUMNS_OF_PACK = 20, 512
+_ROWS_OF_SMALL_PACK, _MEMBERS_OF_SMALL_PACK = 500, 5
+_NETWORK = "mlp:128,128,128"  # which drove trains where no pack is made
+_LOSSES_OF_PACK = (None, "softmax", "sigmoid", "logistic")
+_AGAINST_PACK = {"global_batch", "clip", "label_smoothing", "init", "activation", "rule_state", "partition", "machine",
+                 "record"}  # of options
 # Linear models of so many dense rows make 32 passes of falling steps over all of them: on scikit-learn's sets and on eight
 # tables that is better than to hold a tenth of them out and to stop by its loss (docs/results/estimators.md).
 _ROWS_OF_LINEAR, _PASSES_OF_LINEAR = (400, 20000), "epochs=32"
@@ -139,6 +147,32 @@ class Drove(BaseEstimator):
         values.update(self._more_options())
         return values
 
+    def _is_pack(self, X, values):
+        """Whether fit makes a pack of models: it is asked for, or nothing says otherwise.  Of sparse rows there is none."""
+        if hasattr(X, "nnz") or self.model not in (None, "auto"):
+            return False
+        if self.model == "auto":
+            return True
+        settings = (self.strategy, self.rule, self.lr, self.schedule, self.batch)
+        ends = {each.partition("=")[0].strip() for each in str(values["until"]).split(",")}
+        losses = (*_LOSSES_OF_PACK, "squared") if self._y_is_numeric else _LOSSES_OF_PACK
+        return (all(isinstance(each, str) and each == "auto" for each in settings) and self.weight_decay == 0 and
+                self.features is None and self.precision is None and ends <= {"auto", "epochs", "seconds"} and
+                (self.loss is None or (isinstance(self.loss, str) and self.loss in losses)) and
+                not _AGAINST_PACK.intersection(values) and
+                X.shape[0] >= _FEWEST_OF_PACK and (self._is_table or X.shape[1] <= _MOST_COLUMNS_OF_PACK))
+
+    def _values_of_fit(self, X):
+        """The options of a run that makes a new model of these rows."""
+        values = self._values(X.shape[0], hasattr(X, "nnz"))
+        if not self._is_pack(X, values):
+            values["model"] = "default" if values["model"] == "auto" else values["model"]
+            return values
+        values.update(model="auto", until=self.until)
+        if self.model is None and X.shape[0] <= _ROWS_OF_SMALL_PACK and not str(self.until).startswith("seconds"):
+            values.setdefault("max_members", _MEMBERS_OF_SMALL_PACK)
+        return values
+
     # ---- training ----
 
     def _take(self, X, y, sample_weight, goes_on):
@@ -196,8 +230,7 @@ class Drove(BaseEstimator):
         odd = _data.n_odd(X)
         if reset and odd == np.prod(X.shape):
             raise ValueError("Input X contains NaN or infinite numbers alone: expected some that are finite")
-        # A pack is of a table's columns, as the program has it of a file with the same numbers.
-        if reset and (odd or self.model == "auto") and not fills and not hasattr(X, "nnz"):
+        if reset and odd and not fills and not hasattr(X, "nnz"):
             self._is_table = True
             self._columns = names if names is not None else [f"x{i}" for i in range(X.shape[1])]
             self._kinds = dict.fromkeys(self._columns, _kinds.NUMBER)
@@ -327,8 +360,8 @@ class Drove(BaseEstimator):
         X, y = self._checked(X, y, not goes_on)
         if not goes_on:
             self._learn(y)
-        return self._run(X, y, self._weights(X, y, sample_weight), self._values(X.shape[0], hasattr(X, "nnz")), goes_on,
-                         eval_set, callbacks)
+        values = self._values(X.shape[0], hasattr(X, "nnz")) if goes_on else self._values_of_fit(X)
+        return self._run(X, y, self._weights(X, y, sample_weight), values, goes_on, eval_set, callbacks)
 
     def _check_part(self, X, y, reset):
         return self._checked(X, y, reset, fills=True)
@@ -345,7 +378,10 @@ class Drove(BaseEstimator):
             if self._is_table:  # which has the classes of its rows
                 self._targets.check_rows(y)
         test = self._test(eval_set, weight is not None)
-        return self._train(self._source(X, y, weight, goes_on), values, goes_on, test, callbacks)
+        source = self._source(X, y, weight, goes_on)
+        if values["model"] == "auto" and not goes_on and not self._is_table:
+            source.spec += _data.scale_of_pack(X)
+        return self._train(source, values, goes_on, test, callbacks)
 
     def _test(self, eval_set, has_weights):
         """A source of other rows, on which each evaluation measures, too; None: none were given."""
@@ -486,6 +522,8 @@ class Drove(BaseEstimator):
         """The options of partial_fit: what the first call chose stays."""
         values["until"] = "epochs=1"
         if is_first:
+            if self.model is None and self._is_table and values["model"] == "default":
+                values["model"] = _NETWORK
             return values
         for name in ("rule", "lr", "batch"):
             if values[name] == "auto":
@@ -553,6 +591,15 @@ class Drove(BaseEstimator):
         """The parameters, {name: array}: copies."""
         check_is_fitted(self, "model_")
         return self.model_.parameters
+
+    @property
+    def pack_(self):
+        """Of a pack of models: its members with their losses and shares, and its own loss with its standard error, on rows
+        that its networks had not seen."""
+        found = (self.summary_ or {}).get("pack") if self._is_fitted else None
+        if not found:
+            raise AttributeError("the model is no pack: expected one that model=None or 'auto' has made")
+        return found
 
     def _linear(self):
         """(W, b) of a linear model, a row of W and an element of b for each class or value, in the order of classes_."""

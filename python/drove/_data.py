@@ -220,6 +220,11 @@ def heed_infinite(n):
         warnings.warn(f"X: {n} infinite number{'s count' if n > 1 else ' counts'} as missing", UserWarning, stacklevel=6)
 
 
+def scale_of_pack(x):
+    """What a spec of these rows says of their scaling for a pack: by medians and quartiles, as of a table."""
+    return "?scale=robust" if not _is_sparse(x) and x.ndim == 2 and x.dtype != np.uint8 else ""
+
+
 def has_missing(y):
     """Whether an array has cells that are None or NaN."""
     if y.dtype.kind == "f":

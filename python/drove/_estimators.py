@@ -36,9 +36,9 @@ class DroveClassifier(Scored, ClassifierMixin, Drove):
     Parameters
     ----------
     model : str, default None
-        "linear", "logistic", "mlp:128,64", a file that describes a network ...; "auto" joins several small ones, the same for
-        arrays and tables.  None: a network of numbers, or for wide sparse X a linear model; tables with texts, dates or
-        missing values get "auto".
+        "linear", "logistic", "mlp:128,64", a file that describes a network ...; "auto" makes a pack: many small models, of
+        which the best together become one network.  None: a pack of dense rows; one network of sparse ones, or where a
+        rule, a step size or the like is given; for wide sparse X a linear model.
     loss : str, function or drove.Loss, default None
         As the option of `drove train`, or a function of NumPy arrays: drove.Loss says of which.
     strategy, rule, lr, schedule, weight_decay, batch, until, features, precision
@@ -72,6 +72,9 @@ class DroveClassifier(Scored, ClassifierMixin, Drove):
     history_ : list of dict
         The figures of each evaluation of that run: epochs, examples, updates, train_s, loss, accuracy, and where there are
         such rows validation_loss, validation_accuracy, test_loss and test_accuracy.
+    pack_ : dict
+        Of a pack: its members with their losses and shares, and its loss with its standard error, on rows that its networks
+        had not seen.
     coef_, intercept_
         Of linear models, in the units of X.
     feature_importances_

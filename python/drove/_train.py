@@ -279,7 +279,7 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     if isinstance(data, tuple) and len(data) != 2:
         raise ValueError(f"data: expected a pair (X, y), found {len(data)} values")
     if isinstance(data, tuple):
-        source = labelled(*data, is_compared=values.get("model") == "auto")
+        source = labelled(*data, of_pack=values.get("model") == "auto")
         values["data"] = source.spec
     elif _batches.is_batches(data):
         source = _batches.Spool(data)
@@ -305,10 +305,10 @@ def train(data=None, label=None, *, on_progress=None, on_evaluated=None, on_mess
     return train_on(source, values, on_progress, on_evaluated, on_message, verbose, interrupt)
 
 
-def labelled(x, y, is_compared=False):
+def labelled(x, y, of_pack=False):
     """An array or a table with targets: whole numbers, texts and truth values are classes, other numbers values.
 
-    is_compared: the model is auto, for which an array is a table of numbers.
+    of_pack: they are for a pack of models.
     """
     import numpy as np
     x, y = _tables.opened(x), np.asarray(y)
@@ -326,14 +326,14 @@ def labelled(x, y, is_compared=False):
         x = _tables.to_array(x)
     if not hasattr(x, "nnz"):
         x = _data.known(x)
-        if x.ndim == 2 and (is_compared or _data.n_odd(x)):
+        if x.ndim == 2 and _data.n_odd(x):
             return _labelled_table(x, columns or [f"x{i}" for i in range(x.shape[1])], numbers, names)
     source = _data.Source(x)
     if are_classes:
         source.set_classes(numbers, len(classes), names)
     else:
         source.set_values(y)
-    source.spec = source.name
+    source.spec = source.name + (_data.scale_of_pack(x) if of_pack else "")
     return source
 
 

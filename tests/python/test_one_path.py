@@ -258,7 +258,7 @@ class Models(unittest.TestCase):
         names = []
         for x in [X] + ([pandas.DataFrame(X, columns=["a", "b"])] if has["pandas"] else []):
             model = DroveRegressor("auto", random_state=0).fit(x, y)
-            names.append([each["member"] for each in model.summary_["pack"]["members"]])
+            names.append([each["member"] for each in model.pack_["members"]])
             self.assertGreater(model.score(x, y), 0.7)
         self.assertTrue(any("bins" in name for name in names[0]), names[0])
         self.assertEqual(names, names[:1] * len(names))
