@@ -19,8 +19,8 @@
 #include "loop/host.h"
 #include "loop/worker.h"
 
+#include "base/alone.h"
 #include "base/futex.h"
-#include "base/racy.h" /* DROVE_TSAN */
 
 #include <errno.h>
 #include <signal.h>
@@ -381,23 +381,7 @@ static drove_status start(drove_host *h)
     procs *p = h->impl;
     const unsigned n = h->loop->plan->n_workers;
 
-    /* Only a process of one thread can be forked. */
-    unsigned n_threads = 1;
-    char text[128];
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(text, sizeof text, file) != NULL &&
-           sscanf(text, "Threads: %u", &n_threads) != 1)
-        continue;
-    if (file != NULL) {
-        fclose(file);
-        n_threads -= DROVE_TSAN ? 1 : 0; /* the sanitizer's own */
-    }
-    if (n_threads > 1)
-        return drove__fail(DROVE_E_SYSTEM,
-                           "--workers procs: expected a process of one thread, which alone lives "
-                           "on in forked ones; found %u threads",
-                           n_threads);
-
+    DROVE_TRY(drove__process_is_alone("--workers procs"));
     hear_ends(p);
     p->parent = getpid();
     p->watched_ns = drove__clock_now(h->loop->clock);

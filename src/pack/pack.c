@@ -6,8 +6,8 @@
 #include "pack/assemble.h"
 #include "pack/division.h"
 #include "pack/ensemble.h"
+#include "pack/spread.h"
 #include "pack/unit.h"
-#include "table/parallel.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -51,9 +51,10 @@ typedef struct pack {
     uint32_t *trained[DROVE_PACK_MOST_DIVISIONS];
     size_t n_trained[DROVE_PACK_MOST_DIVISIONS];
     drove_judge judge;
+    drove_spread spread;
     uint64_t begun_ns;
-    atomic_uint n_begun, n_done; /* units; relaxed: shown, and share out a budget */
-    unsigned n_planned;
+    atomic_uint n_begun, n_done;    /* units; relaxed: shown, and share out a budget */
+    unsigned n_planned, n_finished; /* n_finished: in all processes */
 } pack;
 
 static double seconds_since(uint64_t ns)
@@ -64,6 +65,7 @@ static double seconds_since(uint64_t ns)
 static bool is_over(void *context)
 {
     const pack *p = context;
+    if (drove__spread_is_halted(&p->spread)) return true;
     if (p->opt->is_over != NULL && p->opt->is_over(p->opt->context)) return true;
     return p->opt->seconds > 0.0 && seconds_since(p->begun_ns) >= p->opt->seconds;
 }
@@ -128,13 +130,14 @@ static drove_status add_all(pack *p)
 typedef struct unit_item {
     racer *racer;
     unsigned division;
-    drove_status status;
-    char error[DROVE_ERROR_TEXT_SIZE];
 } unit_item;
+
+_Static_assert(FINISHERS *DROVE_PACK_MOST_DIVISIONS <= DROVE_SPREAD_MOST_UNITS, "of a round");
 
 typedef struct round_of_units {
     pack *pack;
     unit_item *item;
+    drove_spread_unit unit[DROVE_SPREAD_MOST_UNITS];
 } round_of_units;
 
 static void tell(pack *p)
@@ -153,7 +156,8 @@ static double allotment(const pack *p)
     const double left = SPENT * p->opt->seconds - seconds_since(p->begun_ns);
     if (p->opt->seconds == 0.0) return 0.0;
     const unsigned n_left = p->n_planned > n_begun ? p->n_planned - n_begun : 1;
-    return fmax(left, 0.001) * fmin(p->opt->n_threads, n_left) / n_left;
+    const unsigned n_at_once = p->opt->n_threads * drove__spread_parts(&p->spread);
+    return fmax(left, 0.001) * fmin(n_at_once, n_left) / n_left;
 }
 
 static uint64_t steps_of(const pack *p, const drove_member *member)
@@ -163,8 +167,9 @@ static uint64_t steps_of(const pack *p, const drove_member *member)
 
 static void run_unit(void *context, size_t number, unsigned thread)
 {
-    const round_of_units *round = context;
-    unit_item *item = &round->item[number];
+    round_of_units *round = context;
+    const unit_item *item = &round->item[number];
+    drove_spread_unit *to = &round->unit[number];
     pack *p = round->pack;
     const racer *r = item->racer;
     const unsigned d = item->division;
@@ -184,21 +189,41 @@ static void run_unit(void *context, size_t number, unsigned thread)
                                   .batch = p->batch,
                                   .is_over = is_over,
                                   .context = p};
-    atomic_fetch_add_explicit(&p->n_begun, 1, memory_order_relaxed);
+    const unsigned n_parts = drove__spread_parts(&p->spread); /* the others do as many */
+    atomic_fetch_add_explicit(&p->n_begun, n_parts, memory_order_relaxed);
     const drovek_thread before = drovek_thread_borrow();
-    item->status = drove__unit_train(&task, &item->racer->unit[d]);
-    if (item->status != DROVE_OK) drove__error_copy(item->error);
+    to->status = drove__unit_train(&task, to->unit);
+    if (to->status != DROVE_OK) drove__error_copy(to->error);
     drovek_thread_give_back(before);
-    atomic_fetch_add_explicit(&p->n_done, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->n_done, n_parts, memory_order_relaxed);
     if (thread == 0) tell(p);
 }
 
-static drove_status run_units(pack *p, unit_item *item, unsigned n)
+/* `before` is how this process came to them. */
+static drove_status run_units(pack *p, drove_status before, unit_item *item, unsigned n)
 {
-    round_of_units round = {.pack = p, .item = item};
-    drove__table_run(p->opt->n_threads, n, run_unit, &round);
-    for (unsigned i = 0; i < n; i++)
-        if (item[i].status != DROVE_OK) return drove__fail(item[i].status, "%s", item[i].error);
+    round_of_units *round = drove__alloc(1, sizeof *round);
+    if (round == NULL && before == DROVE_OK)
+        before = drove__fail_nomem("members of a pack", sizeof *round);
+    for (unsigned i = 0; i < n && round != NULL; i++) {
+        racer *r = item[i].racer;
+        const unsigned d = item[i].division;
+        round->unit[i].unit = &r->unit[d];
+        round->unit[i].n_theta = r->model->n_params;
+        round->unit[i].n_output = drove__division_held(&p->divisions, d) * r->model->n_outputs;
+    }
+    if (round != NULL) {
+        round->pack = p;
+        round->item = item;
+    }
+    const drove_status status =
+        drove__spread_run(&p->spread, before, round != NULL ? round->unit : NULL, n, run_unit,
+                          round);
+    drove__free(round);
+    DROVE_TRY(status);
+    p->n_finished += n;
+    atomic_store_explicit(&p->n_begun, p->n_finished, memory_order_relaxed);
+    atomic_store_explicit(&p->n_done, p->n_finished, memory_order_relaxed);
     for (unsigned i = 0; i < n; i++) {
         racer *r = item[i].racer;
         r->loss = (r->loss * r->n_units + r->unit[item[i].division].loss) / (r->n_units + 1.0);
@@ -234,8 +259,11 @@ static drove_status race(pack *p)
     unit_item item[DROVE_PACK_MOST_MEMBERS];
     for (unsigned d = 0; d < p->n_divisions; d++)
         p->n_planned += places(p, d) < p->n_racers ? places(p, d) : p->n_racers;
-    for (unsigned d = 0; d < p->n_divisions && (d == 0 || !is_over(p)); d++) {
+    for (unsigned d = 0; d < p->n_divisions; d++) {
         unsigned n = 0;
+        bool ends = d > 0 && is_over(p);
+        DROVE_TRY(drove__spread_agree(&p->spread, DROVE_OK, &ends));
+        if (ends) break;
         bool goes_on[DROVE_PACK_MOST_MEMBERS];
         for (unsigned i = 0; i < p->n_racers; i++) {
             const racer *r = &p->racer[i];
@@ -243,7 +271,7 @@ static drove_status race(pack *p)
         }
         for (unsigned i = 0; i < p->n_racers; i++)
             if (goes_on[i]) item[n++] = (unit_item){.racer = &p->racer[i], .division = d};
-        DROVE_TRY(run_units(p, item, n));
+        DROVE_TRY(run_units(p, DROVE_OK, item, n));
     }
     return DROVE_OK;
 }
@@ -253,8 +281,9 @@ static drove_status vary(pack *p, unsigned generation, bool *has_any)
 {
     unit_item item[FINISHERS * DROVE_PACK_MOST_DIVISIONS];
     unsigned n = 0, n_before = p->n_racers;
+    drove_status status = DROVE_OK;
     *has_any = false;
-    for (unsigned i = 0; i < n_before; i++) {
+    for (unsigned i = 0; i < n_before && status == DROVE_OK; i++) {
         const racer *r = &p->racer[i];
         bool is_added;
         drove_member member;
@@ -262,14 +291,14 @@ static drove_status vary(pack *p, unsigned generation, bool *has_any)
             continue;
         drove__member_vary(&r->member, p->opt->seed, generation * DROVE_PACK_MOST_MEMBERS + i,
                            &member);
-        DROVE_TRY(add_racer(p, &member, &is_added));
+        status = add_racer(p, &member, &is_added);
         if (!is_added) continue;
         *has_any = true;
         for (unsigned d = 0; d < p->n_divisions; d++)
             item[n++] = (unit_item){.racer = &p->racer[p->n_racers - 1], .division = d};
     }
     p->n_planned += n;
-    return run_units(p, item, n);
+    return run_units(p, status, item, n);
 }
 
 /* While there is time for a unit of each, as long as the last ones took. */
@@ -278,9 +307,11 @@ static drove_status vary_while_there_is_time(pack *p)
     bool has_any = p->opt->seconds > 0.0;
     for (unsigned i = 0; has_any; i++) {
         const double passed = seconds_since(p->begun_ns);
-        const double each = passed / atomic_load_explicit(&p->n_done, memory_order_relaxed);
+        const double each = passed / p->n_finished;
         const double wanted = each * FINISHERS * p->n_divisions;
-        if (is_over(p) || passed + 0.5 * wanted > SPENT * p->opt->seconds) break;
+        bool ends = is_over(p) || passed + 0.5 * wanted > SPENT * p->opt->seconds;
+        DROVE_TRY(drove__spread_agree(&p->spread, DROVE_OK, &ends));
+        if (ends) break;
         DROVE_TRY(vary(p, i, &has_any));
     }
     return DROVE_OK;
@@ -454,6 +485,7 @@ static void pack_fini(pack *p)
     for (unsigned i = 0; i < p->n_embeddings; i++) drove__embedding_fini(&p->embedding[i]);
     for (unsigned d = 0; d < DROVE_PACK_MOST_DIVISIONS; d++) free(p->trained[d]);
     drove__divisions_fini(&p->divisions);
+    drove__spread_fini(&p->spread);
     drove__free(p);
 }
 
@@ -469,13 +501,24 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
     p->opt = options;
     p->record = record;
     p->begun_ns = drove__now_ns();
-    drove_status status = prepare(p);
+    p->spread = (drove_spread){.exchange = options->exchange,
+                               .n_threads = options->n_threads,
+                               .n_procs = options->n_procs,
+                               .is_over = is_over,
+                               .context = p};
+    drove_status status = drove__spread_init(&p->spread);
+    if (status == DROVE_OK) status = prepare(p);
+    status = drove__spread_agree(&p->spread, status, &(bool){false});
     if (status == DROVE_OK) status = race(p);
     if (status == DROVE_OK) status = vary_while_there_is_time(p);
+    const bool is_together = status == DROVE_OK; /* a failure so far is that of all */
     if (status == DROVE_OK) status = find_finishers(p, &f);
     if (status == DROVE_OK) status = make_ensemble(p, &f, model, theta);
     for (size_t i = 0; i < DROVE_COUNT(f.output); i++) drove__free(f.output[i]);
     drove__free(f.guess);
+    bool was_told = options->is_over != NULL && options->is_over(options->context);
+    if (is_together) status = drove__spread_agree(&p->spread, status, &was_told);
+    record->is_interrupted = was_told;
     record->seconds = seconds_since(p->begun_ns);
     pack_fini(p);
     return status;

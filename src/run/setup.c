@@ -81,6 +81,7 @@ static void say_notes(const drove_config *config, const drove_problem *problem,
     }
     bool is_chosen = config->chosen.probe.reason != DROVE_STRATEGY_GIVEN;
     bool is_asked = is_procs || (!is_listed && config->machine.n_threads != 0);
+    if (config->chosen.pack.n > 0) is_asked = false; /* it has used all */
     if (is_asked && !is_chosen && plan->host != DROVE_HOST_RANKS && plan->partition.n == 0 &&
         plan->n_workers < plan->n_asked)
         drove__run_say(cb, "--strategy %s has one worker, whatever --%s says", plan->spec,

@@ -43,14 +43,16 @@ static bool is_given(const drove_config *config, const char *name)
 }
 
 /* The first option that a pack does not take, which is given; NULL: none. */
-static const char *option_against(const drove_config *config)
+static const char *option_against(const drove_config *config, bool has_ranks)
 {
     static const char *const none[] = {
-        "strategy",     "rule",  "schedule",     "lr",      "workers", "partition",
-        "precision",    "clip",  "rule_state",   "machine", "init",    "activation",
-        "weight_decay", "batch", "global_batch", "record",  "replay",  "label_smoothing"};
+        "strategy", "rule",         "schedule", "lr",     "partition",      "precision",
+        "clip",     "rule_state",   "machine",  "init",   "activation",     "weight_decay",
+        "batch",    "global_batch", "record",   "replay", "label_smoothing"};
     for (size_t i = 0; i < DROVE_COUNT(none); i++)
         if (is_given(config, none[i])) return none[i];
+    if (config->machine.workers != NULL && !config->machine.has_procs) return "workers";
+    if (has_ranks && config->exchange.owns_shard) return "shard";
     const drove_until *u = &config->length.until;
     const bool has_other = drove__until_has_target(u) || u->validation > 0.0 || u->patience > 0 ||
                            u->updates != UINT64_MAX;
@@ -93,7 +95,7 @@ drove_status drove__pack_choose(const drove_config *config, bool has_ranks,
         drove__choice_add(choice, "model", DROVE_BY_KIND, "%s", model);
         return DROVE_OK;
     }
-    const char *against = option_against(config);
+    const char *against = option_against(config, has_ranks);
     if (is_open && against == NULL && has_other_loss(config)) against = "loss";
     DROVE_TRY(look_at_data(config->problem.data, &is_table));
     if (is_open && (!is_table || has_ranks || !config->is_tuned || against != NULL)) {
@@ -103,8 +105,6 @@ drove_status drove__pack_choose(const drove_config *config, bool has_ranks,
                            drove_flag_text(against, flag));
         return DROVE_OK;
     }
-    if (has_ranks)
-        return drove__fail(DROVE_E_ARG, "--model auto: expected one process, found ranks");
     if (against != NULL)
         return drove__fail(DROVE_E_ARG, "--model auto: expected no %s beside it, found one",
                            drove_flag_text(against, flag));
@@ -207,6 +207,12 @@ static void say(const drove_pack_record *r, const drove_callbacks *cb)
                            "little about the label");
 }
 
+static drove_status gather(void *context, const void *mine, size_t size_bytes, void *all)
+{
+    drove_transport *t = context;
+    return t->ops->gather(t, mine, size_bytes, all);
+}
+
 drove_status drove__pack_make(const drove_config *config, drove_problem *problem,
                               const drove_workers *workers, const drove_interrupt *interrupt,
                               const drove_callbacks *cb, drove_pack_record *record,
@@ -215,6 +221,7 @@ drove_status drove__pack_make(const drove_config *config, drove_problem *problem
     const drove_until *until = &config->length.until;
     const drove_model_io io = drove__data_io(problem->train);
     const bool is_open = drove__config_is_own(config, "until");
+    const bool has_procs = workers->plan.host == DROVE_HOST_PROCS;
     making m = {.cb = cb, .interrupt = interrupt};
     drove_model *model;
     float *theta;
@@ -224,7 +231,12 @@ drove_status drove__pack_make(const drove_config *config, drove_problem *problem
         .loss = config->problem.loss,
         .kernels = &workers->kernels,
         .seed = config->seed,
-        .n_threads = workers->plan.n_asked,
+        .n_threads = has_procs ? workers->plan.worker[0].n_cores : workers->plan.n_asked,
+        .n_procs = has_procs ? workers->plan.n_asked : 1,
+        .exchange = {.n = workers->ranks.n,
+                     .rank = workers->ranks.rank,
+                     .gather = gather,
+                     .context = workers->transport},
         .most_members = config->problem.most_members,
         .epochs = !is_open && isfinite(until->epochs) ? until->epochs : 0.0,
         .seconds = !is_open && isfinite(until->seconds) ? until->seconds : 0.0,
@@ -232,13 +244,12 @@ drove_status drove__pack_make(const drove_config *config, drove_problem *problem
         .tell = tell,
         .context = &m};
     DROVE_TRY(drove__pack_train(&options, &model, &theta, record));
-    record->is_interrupted = is_over(&m);
     drove__model_destroy(problem->model);
     drove__free(problem->first);
     problem->model = model;
     problem->first = theta;
     /* Nothing is left to the workers but to evaluate. */
-    drove__choice_add(choice, "strategy", DROVE_BY_KIND, "sequential");
+    if (workers->ranks.n <= 1) drove__choice_add(choice, "strategy", DROVE_BY_KIND, "sequential");
     drove__choice_add(choice, "lr", DROVE_BY_KIND, "%s", LR_TO_GO_ON);
     choice->pack = record;
     say(record, cb);

@@ -181,7 +181,8 @@ static drove_status begin_run(drove_run *run)
     DROVE_TRY(drove__replay_open(config, workers, &choice));
     DROVE_TRY(drove__config_choose(config, &choice));
     DROVE_TRY(drove__ranks_agree(workers, drove__config_validate(config, workers->ranks.n)));
-    DROVE_TRY(drove__pack_choose(config, workers->ranks.n > 1, cb, &choice));
+    DROVE_TRY(
+        drove__ranks_agree(workers, drove__pack_choose(config, workers->ranks.n > 1, cb, &choice)));
     DROVE_TRY(drove__config_choose(config, &choice));
     drove__ranks_saving(workers, config->files.out, config->files.resume != NULL);
 
@@ -201,8 +202,10 @@ static drove_status begin_run(drove_run *run)
     drove_pack_record pack;
     bool is_planned_again = true;
     if (config->problem.compares_model) {
-        DROVE_TRY(
-            drove__pack_make(config, problem, workers, &state->interrupt, cb, &pack, &choice));
+        const drove_status made =
+            drove__pack_make(config, problem, workers, &state->interrupt, cb, &pack, &choice);
+        DROVE_TRY(drove__ranks_agree(workers, made));
+        DROVE_TRY(drove__ranks_compare(config, problem, workers, problem->first));
         state->is_trained = true;
         state->standing.train_ns = (uint64_t)(pack.seconds * 1e9);
     } else {

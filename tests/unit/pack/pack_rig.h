@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/data.h"
+#include "model/model.h"
 #include "support/status.h"
 #include "support/test.h"
 
@@ -46,6 +47,13 @@ static inline drove_data *rig_signs(size_t n, size_t n_classes)
         else s->y_value[i] = 3.0f * x[0] * x[1];
     }
     return data;
+}
+
+static inline drove_model_io io_of(const drove_data *data)
+{
+    return (drove_model_io){.n_features = data->storage->n_features,
+                            .n_classes = data->storage->n_classes,
+                            .n_values = data->storage->n_classes > 0 ? 0 : 1};
 }
 
 #endif

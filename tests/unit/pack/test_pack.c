@@ -28,13 +28,6 @@ static drove_pack_options options_of(const drove_data *data, const drove_model_i
                                 .is_over = is_never_over};
 }
 
-static drove_model_io io_of(const drove_data *data)
-{
-    return (drove_model_io){.n_features = data->storage->n_features,
-                            .n_classes = data->storage->n_classes,
-                            .n_values = data->storage->n_classes > 0 ? 0 : 1};
-}
-
 /* Outputs of a model for all examples: out[n_rows][n_outputs], as by predict. */
 static void predict(const drove_model *model, const drovek_table *kernels, const float *theta,
                     const drove_data *data, float *out)
