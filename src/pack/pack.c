@@ -419,9 +419,11 @@ static drove_status make_ensemble(pack *p, finish *f, drove_model **model, float
     unsigned n = 0;
     for (size_t k = 0; k < p->judge.n_outputs; k++)
         f->guess[k] *= (float)(e.share[f->n - 1] * e.sharpness);
+    bool is_guess = true; /* that alone, in a network of the best member with the share 0 */
+    for (unsigned i = 0; i + 1 < f->n; i++) is_guess = is_guess && !(e.share[i] > 0.0);
     for (unsigned i = 0; i + 1 < f->n; i++) {
         const racer *r = f->racer[i];
-        const bool is_in = e.share[i] > 0.0 || (r == best_of(f, &e) && e.share[f->n - 1] == 1.0);
+        const bool is_in = e.share[i] > 0.0 || (r == best_of(f, &e) && is_guess);
         for (unsigned d = 0; d < f->n_divisions && is_in; d++)
             part[n++] = (drove_part_of_pack){.member = &r->member,
                                              .embedding = r->embedding,

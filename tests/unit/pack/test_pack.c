@@ -242,3 +242,24 @@ TEST(a_pack_of_very_few_rows)
     assert_null(model);
     drove_data_destroy(data);
 }
+
+/* Linear members of what no linear model can tell: the guess may have all. */
+TEST(a_pack_that_learns_nothing_is_a_guess)
+{
+    for (unsigned n_members = 1; n_members <= 3; n_members++) {
+        drove_data *data = rig_signs(300, 2);
+        const drove_model_io io = io_of(data);
+        drovek_table kernels;
+        drove_pack_record record;
+        drove_model *model;
+        float *theta;
+        assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+        drove_pack_options options = options_of(data, &io, &kernels);
+        options.most_members = n_members;
+        assert_ok(drove__pack_train(&options, &model, &theta, &record));
+        assert_true(record.loss <= record.constant_loss * 1.001);
+        drove__model_destroy(model);
+        drove__free(theta);
+        drove_data_destroy(data);
+    }
+}
