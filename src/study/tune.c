@@ -67,6 +67,7 @@ typedef struct tuner {
     size_t n;
     bool is_over; /* the budget, or the space */
     char folder[DROVE_TEXT_SIZE], base[DROVE_TEXT_SIZE + 16];
+    bool is_of_table;
 } tuner;
 
 static bool is_given(const drove_tune_options *opt, const char *name)
@@ -238,6 +239,7 @@ static drove_status look_at_data(tuner *t)
     DROVE_TRY(drove_data_open(spec, "", c->seed, &data, &test));
     const drove_y_kind kind = data->storage->y_kind;
     const bool is_wide = data->storage->x_kind == DROVE_X_CSR && data->storage->n_features >= WIDE;
+    t->is_of_table = data->storage->schema != NULL;
     drove_data_destroy(data);
 
     /* the metric: as given, or the usual one of such targets */
@@ -546,6 +548,10 @@ static drove_status prepare(tuner *t)
     json_decref(study);
     DROVE_TRY(status);
     DROVE_TRY(write_run_file(t, NULL, t->base));
+    if (t->is_of_table && opt->space == NULL && !is_given(opt, "model") && opt->message != NULL)
+        opt->message(opt->context,
+                     "model: drove train makes a pack of models of a table; a search is for the "
+                     "best single network");
 
     t->until_ns = UINT64_MAX;
     if (t->seconds == 0.0) return DROVE_OK;

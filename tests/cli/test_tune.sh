@@ -17,6 +17,7 @@ common='points.csv --label y --threads 1 --epochs 9'
 run_for 0 tune $common --budget trials=12 --out found --test new.csv
 [ "$(lines found/trials.jsonl)" = 12 ] || fail "expected 12 trials: $(cat err.txt)"
 [ "$(grep -c '^trial [0-9]*: ' err.txt)" = 12 ] || fail "expected a line a trial: $(cat err.txt)"
+[ "$(grep -c '^model: drove train makes a pack of models of a table' err.txt)" = 1 ] || fail "no word of packs: $(cat err.txt)"
 grep -q '^Best of 12 trials' out.txt || fail "report: $(cat out.txt)"
 grep -q 'test data   loss' out.txt || fail "expected the test data's loss: $(cat out.txt)"
 [ -e found/best/model.safetensors ] || fail "no model: $(ls found found/best)"
