@@ -3,8 +3,8 @@
 
     bench/run/thesis_runs.py --data mnist:DIR --out docs/results/thesis-runs.jsonl PART...    makes the runs of the parts in this order; goes on where it
                                                                                             was stopped
-    bench/run/thesis_runs.py --tables FILE                                                  prints the tables of the studies
-    bench/run/thesis_runs.py --claims FILE [--picture FILE]         those of how much rests on the assumed costs
+    bench/run/thesis_runs.py --tables FILE                                                  prints the tables of docs/results/thesis.md
+    bench/run/thesis_runs.py --claims FILE [--picture docs/results/sensitivity.svg]    those of docs/results/sensitivity.md
 
 Network and data are those of examples/studies/thesis-grid.yaml, batches drawn at random, HOGWILD! with a copy.  Parts, each with a number of a seed
 behind a colon or `:1`:
@@ -385,6 +385,12 @@ CLAIMS = [
      lambda m: ratio(m.rate("staleness", "hogwild:copy", 16, 256), m.rate("staleness", "hogwild:copy", 16, 16)), lambda x: x > 1.1),
     ("batch-leashed", "and that of a bound of 1", "with 256 over with 16",
      lambda m: ratio(m.rate("staleness", "leashed:1", 16, 256), m.rate("staleness", "leashed:1", 16, 16)), lambda x: x > 1.1),
+    ("drops", "a bound of 0 drops most steps", "part of the steps that it drops",
+     lambda m: ratio(m.rate("dropped_pct", "leashed:0"), 100), lambda x: x > 0.5),
+    ("updates", "HOGWILD! makes more updates a second than the mutex", "its over the mutex's",
+     lambda m: ratio(m.rate("updates_per_s", "hogwild:copy"), m.rate("updates_per_s", "mutex")), lambda x: x > 1.1),
+    ("updates-leashed", "and so does Leashed-SGD", "its over the mutex's",
+     lambda m: ratio(m.rate("updates_per_s", "leashed:inf"), m.rate("updates_per_s", "mutex")), lambda x: x > 1.1),
     ("hogwild", "HOGWILD! is the fastest", "seconds of the next over its own",
      lambda m: ratio(least(*(m.fastest(s) for s in STRATEGIES[:-1])), m.fastest("hogwild:copy")), lambda x: x > 1.1),
     ("rwlock", "the read-write lock is faster than the mutex", "seconds of the mutex over its own",
@@ -418,43 +424,48 @@ CLAIMS = [
 ]
 
 
+def present(records):
+    """The machines with all of rates."""
+    had = collections.Counter((r["machine"], r["strategy"]) for r in records if r["goal"] == "rates" and (r["workers"], r["batch"]) == (16, 64))
+    return [machine for machine in MACHINES if all(had[machine, strategy] for strategy in STRATEGIES)]
+
+
 def judged(records):
     """(id, claim, number's meaning, machine -> (number, whether it holds) or None)"""
-    machines = {name: On(records, name) for name in MACHINES}
     for name, claim, meaning, number, holds in CLAIMS:
         row = {}
-        for machine, on in machines.items():
-            value = number(on)
+        for machine in present(records):
+            value = number(On(records, machine))
             row[machine] = None if value is None else (value, bool(holds(value)))
-        yield name, claim, meaning, row
+        if any(row.values()):
+            yield name, claim, meaning, row
 
 
 def print_claims(records, seeds):
-    print(f"<!-- t:claims modelled {seeds} -->\n| | claim | number | " + " | ".join(MACHINES) + " | holds on |\n" + "|---" * (4 + len(MACHINES)) + "|")
+    machines = present(records)
+    print(f"<!-- t:claims modelled {seeds} -->\n| | claim | number | " + " | ".join(machines) + " |\n" + "|---" * (3 + len(machines)) + "|")
     for name, claim, meaning, row in judged(records):
-        cells = ["-" if v is None else f"{'yes' if v[1] else 'no'} {v[0]:.2f}" if math.isfinite(v[0]) else f"{'yes' if v[1] else 'no'} inf"
-                 for v in row.values()]
-        known = [v for v in row.values() if v is not None]
-        print(f"| {name} | {claim} | {meaning} | " + " | ".join(cells) + f" | {sum(v[1] for v in known)} of {len(known)} |")
-    print("\n<!-- t:rates modelled 1 -->\n| 16 workers, batches of 64 | " + " | ".join(MACHINES) + " |\n" + "|---" * (1 + len(MACHINES)) + "|")
-    for strategy in STRATEGIES:
-        print(f"| staleness, `{strategy}` | " + " | ".join(shown(On(records, m).rate("staleness", strategy)) for m in MACHINES) + " |")
-    for strategy in ("leashed:1", "leashed:0"):
-        print(f"| dropped, %, `{strategy}` | " + " | ".join(shown(On(records, m).rate("dropped_pct", strategy), ".1f") for m in MACHINES) + " |")
-    for strategy in ("mutex", "leashed:inf", "hogwild:copy"):
-        print(f"| updates/s, `{strategy}` | " + " | ".join(shown(On(records, m).rate("updates_per_s", strategy), ",.0f") for m in MACHINES) + " |")
+        cells = ["-" if v is None else f"{'yes' if v[1] else 'no'}, {v[0]:.2f}" for v in row.values()]
+        print(f"| {name} | {claim} | {meaning} | " + " | ".join(cells) + " |")
+    print(f"\n<!-- t:rates modelled {seeds} -->\n| | " + " | ".join(machines) + " |\n" + "|---" * (1 + len(machines)) + "|")
+    for name, form in (("staleness", ".2f"), ("staleness_p50", ".0f"), ("dropped_pct", ".1f"), ("updates_per_s", ",.0f")):
+        for strategy in STRATEGIES:
+            if name != "dropped_pct" or strategy in ("leashed:1", "leashed:0"):
+                print(f"| {NAMES[name]}, `{strategy}` | " + " | ".join(shown(On(records, m).rate(name, strategy), form) for m in machines) + " |")
 
 
-CELL, ROW, LEFT, TOP = 62, 24, 330, 110
+NAMES = {"staleness": "staleness", "staleness_p50": "its median", "dropped_pct": "dropped, %", "updates_per_s": "updates/s"}
+CELL, ROW, LEFT, TOP = 70, 24, 380, 110
 
 
 def draw(records, path):
     """Claims by machines: green where one holds, red where not."""
     rows = list(judged(records))
-    width, height = LEFT + CELL * len(MACHINES) + 10, TOP + ROW * len(rows) + 10
+    machines = present(records)
+    width, height = LEFT + CELL * len(machines) + 60, TOP + ROW * len(rows) + 10
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
            '<rect width="100%" height="100%" fill="#fff"/>']
-    for i, machine in enumerate(MACHINES):
+    for i, machine in enumerate(machines):
         out.append(f'<text transform="translate({LEFT + CELL * i + CELL / 2 + 4} {TOP - 8}) rotate(-40)">{machine}</text>')
     for j, (_, claim, _, row) in enumerate(rows):
         y = TOP + ROW * j
