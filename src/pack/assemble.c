@@ -147,17 +147,22 @@ static drove_status add_dense(builder *b, const char *name, const char *bottom, 
     return DROVE_OK;
 }
 
-/* Members of an embedding with so many hidden layers, side by side in one layer. */
+/* Members of an embedding with so many hidden layers, side by side in one layer.  Networks of
+ * sparse examples are a chain: there linear members stand among those with one, their outputs z as
+ * the two units max(z, 0) and max(-z, 0). */
 static drove_status add_joined(builder *b, unsigned e, unsigned depth)
 {
     blob *to = &b->blob[b->n_blobs];
     char bottom[DROVE_LAYER_NAME_SIZE];
     *to = (blob){.is_linear = depth == 0};
+    const bool is_sparse = b->embedding[e] == NULL;
+    if (is_sparse && depth == 0) return DROVE_OK;
     for (unsigned i = 0; i < b->n; i++) {
         const drove_part_of_pack *p = &b->part[i];
-        if (p->embedding != b->embedding[e] || drove__member_depth(p->member) != depth) continue;
+        const unsigned own = drove__member_depth(p->member);
+        if (p->embedding != b->embedding[e] || (own != depth && !(is_sparse && own == 0))) continue;
         to->part[to->n_parts++] = i;
-        to->width += p->member->width[0];
+        to->width += own > 0 ? p->member->width[0] : 2 * b->n_outputs;
     }
     if (to->n_parts == 0) return DROVE_OK;
     if (depth == 0) to->width = b->n_outputs;
@@ -268,6 +273,20 @@ static void put_first(const drove_part_of_pack *p, const drove_layer *from, cons
     }
 }
 
+/* A linear member of sparse examples: units at `at` of the layer `to`, and the last layer's rows
+ * w[2 n_outputs][n_outputs] that read them. */
+static void put_signs(const drove_part_of_pack *p, const drove_layer *last, const drove_layer *to,
+                      float *theta, size_t at, float *w)
+{
+    const size_t n = last->n_out;
+    put(last, p->theta, to, theta, at, 1.0f);
+    put(last, p->theta, to, theta, at + n, -1.0f);
+    for (size_t k = 0; k < n; k++) {
+        w[k * n + k] = (float)p->share;
+        w[(n + k) * n + k] = -(float)p->share;
+    }
+}
+
 /* The last layer's rows that read a blob, from `row` on. */
 static void put_blob(const builder *b, const blob *from, const drove_model *model, size_t row,
                      float *theta)
@@ -283,6 +302,11 @@ static void put_blob(const builder *b, const blob *from, const drove_model *mode
         const float share = (float)p->share;
         if (from->is_linear) {
             put_first(p, last, find_layer(model, from->name), theta, 0, share);
+            continue;
+        }
+        if (depth == 0) {
+            put_signs(p, last, find_layer(model, from->name), theta, at, w + at * n);
+            at += 2 * n;
             continue;
         }
         for (unsigned l = 0; l < depth; l++) {

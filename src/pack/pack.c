@@ -99,9 +99,11 @@ static drove_status add_racer(pack *p, const drove_member *member, bool *is_adde
     *is_added = false;
     if (p->n_racers == p->most_racers) return DROVE_OK;
     *r = (racer){.member = *member};
-    /* Networks of sparse examples are dense layers alone, and no larger than memory is fast. */
+    /* The network of sparse examples is a chain (pack/assemble.c). */
     if (s->x_kind == DROVE_X_CSR) {
-        if (member->width[0] * s->n_features > MOST_SPARSE_WEIGHTS) return DROVE_OK;
+        if (drove__member_depth(member) > 1 ||
+            member->width[0] * s->n_features > MOST_SPARSE_WEIGHTS)
+            return DROVE_OK;
         r->member.dropout = 0.0f;
     }
     DROVE_TRY(find_embedding(p, &member->embed, &r->embedding));

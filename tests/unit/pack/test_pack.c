@@ -150,6 +150,56 @@ TEST(one_network_of_all_members)
     drove_data_destroy(data);
 }
 
+/* Of sparse examples, too, where the network is a chain. */
+TEST(one_network_of_members_of_sparse_examples)
+{
+    enum { N = 60, F = 5 };
+    drove_data *data = rig_data(N, F, 0);
+    drove_storage *s = data->storage;
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_part_of_pack part[2];
+    drove_model *own[2], *model;
+    float *parameters[2], *theta, sum[N] = {0.0f}, out[N];
+    const float constant = -0.5f;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    drove__free(s->x_f32); /* two numbers a row */
+    s->x_f32 = NULL;
+    s->x_kind = DROVE_X_CSR;
+    s->row_start = calloc(N + 1, sizeof *s->row_start);
+    s->index = calloc(2 * N, sizeof *s->index);
+    s->value = calloc(2 * N, sizeof *s->value);
+    for (uint32_t i = 0; i < N; i++) {
+        s->row_start[i + 1] = 2 * (i + 1);
+        for (uint32_t k = 0; k < 2; k++) {
+            s->index[2 * i + k] = i % 2 + 2 * k;
+            s->value[2 * i + k] = (float)(i % 7) - 3.0f * (float)k;
+        }
+    }
+    for (unsigned m = 0; m < 2; m++) { /* linear, and one hidden layer */
+        const drove_member *member = &drove__members[0];
+        while (drove__member_depth(member) != m || member->embed.bins > 0) member++;
+        assert_ok(drove__member_model(member, F, &io, "", &own[m]));
+        parameters[m] = drove__alloc(own[m]->n_params, sizeof *parameters[m]);
+        assert_ok(drove__model_init(own[m], "normal:0.3", m + 1, parameters[m]));
+        part[m] = (drove_part_of_pack){
+            .member = member, .model = own[m], .theta = parameters[m], .share = 0.25 + 0.5 * m};
+        predict(own[m], &kernels, parameters[m], data, out);
+        for (size_t i = 0; i < N; i++) sum[i] += (float)part[m].share * out[i];
+    }
+    assert_ok(drove__pack_assemble(part, 2, &constant, &io, "", &model, &theta));
+    predict(model, &kernels, theta, data, out);
+    for (size_t i = 0; i < N; i++)
+        assert_true(fabsf(out[i] - sum[i] - constant) < 1e-4f * (1.0f + fabsf(sum[i])));
+    for (unsigned m = 0; m < 2; m++) {
+        drove__model_destroy(own[m]);
+        drove__free(parameters[m]);
+    }
+    drove__model_destroy(model);
+    drove__free(theta);
+    drove_data_destroy(data);
+}
+
 static bool is_over_at_once(void *context)
 {
     (void)context;
