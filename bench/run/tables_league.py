@@ -374,7 +374,8 @@ def records(paths):
         for line in f:
             entry = json.loads(line)
             kinds[entry["name"]] = {k: entry[k] for k in ("kind", "rows", "half")}
-    return [{**kinds[r["table"]], "cold": False, **r} for r in found]
+    found = [{**kinds[r["table"]], "cold": False, **r} for r in found]
+    return list({(r["table"], r["split"], r["system"], r["cold"]): r for r in found}.values())
 
 
 def pack(args):
@@ -382,7 +383,7 @@ def pack(args):
     groups = {}
     for r in sorted(records(args.report), key=lambda r: (r["table"], r["system"], r["cold"], r["split"])):
         groups.setdefault((r["table"], r["system"], r["cold"]), []).append(r)
-    digits = {"score": 4, "accuracy": 4, "auc": 4, "log_loss": 4}
+    digits = {"score": 5, "accuracy": 4, "auc": 4, "log_loss": 4}
     with open(args.pack, "w") as f:
         for group in groups.values():
             line = {}
@@ -523,9 +524,10 @@ def league_table(title, splits, systems, found, ours):
     """Prints one table of the league: the tables and splits that all systems have."""
     tables = by_table(found, splits, systems)
     if not tables:
-        return
+        return []
+    gaps = []
     table = standings(tables, systems)
-    print(f"\n{title}: {len(tables)} tables\n\n<!-- t:{title.split()[-1]} real 3 -->")
+    print(f"\n{title}: {len(tables)} tables\n\n<!-- t:{title.split()[-1]} real 1 -->")
     print("| system | mean rank | 95 % | normalised score | 95 % | drove wins | drove loses | processor s |")
     print("|---|---|---|---|---|---|---|---|")
     for s in sorted(systems, key=lambda s: table[s]["rank"][0]):
@@ -544,7 +546,8 @@ def league_table(title, splits, systems, found, ours):
     for what, word in (("rank_gap", "rank"), ("norm_gap", "normalised score")):
         nearest = (min if what == "rank_gap" else max)(others, key=lambda s: table[s][what][0])
         m, low, high = table[nearest][what]
-        print(f"\nThe best other in mean {word} is {nearest}: {m:+.3f} beside {ours}, 95 % from {low:+.3f} to {high:+.3f}.")
+        gaps.append(f"| {title} | {len(tables)} | {word} | {nearest} | {m:+.3f} | {low:+.3f} | {high:+.3f} |")
+    return gaps
 
 
 def cold_table(found, systems, ours):
@@ -552,17 +555,16 @@ def cold_table(found, systems, ours):
     cold = [r for r in found if r["cold"] and r["score"] is not None]
     if not cold:
         return
-    print("\n| system | tables | wall s from start to predictions, median | largest | of it fit and predict | processor s of fit and predict | wall s beside drove |")
-    print("|---|---|---|---|---|---|---|")
+    print("\n<!-- t:cold real 1 -->\n| system | tables | wall s from start to predictions, median | the same under 5,000 rows | largest | of it fit and predict | processor s of fit and predict | wall s beside drove |")
+    print("|---|---|---|---|---|---|---|---|")
     drove = {(r["table"], r["split"]): seconds(r, True) for r in cold if r["system"] == ours}
     for s in systems:
         own = [r for r in cold if r["system"] == s]
         if own:
-            print(f"| {s} | {len({r['table'] for r in own})} | {median([seconds(r, True) for r in own]):.2f} | {max(seconds(r, True) for r in own):.1f} | "
+            print(f"| {s} | {len({r['table'] for r in own})} | {median([seconds(r, True) for r in own]):.2f} | "
+                  f"{median([seconds(r, True) for r in own if r['rows'] < 5000]):.2f} | {max(seconds(r, True) for r in own):.1f} | "
                   f"{median([seconds(r, False) for r in own]):.2f} | {median([r['fit_cpu_s'] + r['predict_cpu_s'] for r in own]):.2f} | "
                   + ratio_to(own, drove) + " |")
-    small = [seconds(r, True) for r in cold if r["system"] == ours and r["rows"] < 5000]
-    print(f"\nTables under 5,000 rows: {ours} takes {median(small):.2f} s in the median of {len(small)} fits")
 
 
 def ratio_to(own, drove):
@@ -615,24 +617,29 @@ def report(args):
     ours = args.label or next(r["system"] for r in found if r["system"].startswith("drove"))
     systems = [ours, *[s for s in PEERS if any(r["system"] == s for r in found)]]
     tables = by_table(found, splits, systems)
+    gaps = []
     for half in ("seen", "held back"):
-        league_table("on the half " + half, splits, systems, [r for r in found if r["half"] == half], ours)
-    league_table("all", splits, systems, found, ours)
+        gaps += league_table("on the half " + half, splits, systems, [r for r in found if r["half"] == half], ours)
+    gaps += league_table("the league", splits, systems, found, ours)
     for slow in SLOW:
         if any(r["system"] == slow for r in found):
-            league_table(f"with {slow}", splits, [*systems, slow], found, ours)
-    late = behind(tables, systems, ours)
-    print(f"\nBehind the best of all by more than two standard errors: {len(late)} of {len(tables)} tables")
-    for t, best, m, error in late:
-        print(f"- {t}: {m:+.4f} beside {best} (standard error {error:.4f})")
+            gaps += league_table(f"with {slow}", splits, [*systems, slow], found, ours)
+    print("\n<!-- t:gaps real 1 -->\n| tables | number | of | nearest other | it less drove | 95 % from | to |\n|---|---|---|---|---|---|---|")
+    print("\n".join(gaps))
+    repeated = {t: rows for t, rows in tables.items() if len(rows[ours]) > 1}
+    late = behind(repeated, systems, ours)
+    print(f"\nBehind the best of all by more than two standard errors: {len(late)} of {len(repeated)} tables with two splits or more")
+    print("\n<!-- t:behind real 1 -->\n| table | best other | difference to it | standard error |\n|---|---|---|---|")
+    for t, best, m, error in sorted(late, key=lambda row: row[2]):
+        print(f"| {t} | {best} | {m:.4f} | {error:.4f} |")
     cold_table(found, [*systems, *SLOW], ours)
     if args.picture:
         picture(args.picture, tables, systems, found, ours)
     holes = [r for r in found if r["score"] is None]
     for r in holes:
         print(f"error: {r['system']} {r['table']} {r['split']}: {r['error']}")
-    print("\n| table | half | rows | score | " + " | ".join(systems) + " | chosen |")
-    print("|---" * (5 + len(systems)) + "|")
+    print("\n<!-- t:each real 1 -->\n| table | half | rows | score | " + " | ".join(systems) + " |")
+    print("|---" * (4 + len(systems)) + "|")
     for e in entries(args):
         rows = tables.get(e["name"])
         if rows is None:
@@ -641,8 +648,7 @@ def report(args):
         best = max(mean(rows[s]) for s in systems)
         cell = [f"**{mean(rows[s]):.4f}**" if mean(rows[s]) == best else f"{mean(rows[s]):.4f}" for s in systems]
         what = "R2" if e["kind"] == "value" else "AUC" if of_e[0].get("auc", of_e[0]["score"]) == of_e[0]["score"] else "accuracy"
-        chosen = next((r["chosen"] for r in of_e if r["system"] == ours), "")
-        print(f"| {e['name']} | {e['half']} | {e['rows']} | {what} | " + " | ".join(cell) + f" | {chosen} |")
+        print(f"| {e['name']} | {e['half']} | {e['rows']} | {what} | " + " | ".join(cell) + " |")
 
 
 def compare(args):
