@@ -74,10 +74,10 @@ typedef struct drove_metrics_value {
 /* The probability from which on a row is said to have the second of two classes, and what that
  * gives of this class.  NaN: none was asked for. */
 typedef struct drove_metrics_threshold {
-    double      value; /* 0 to 1; reads back from nine digits */
-    const char *by;    /* "f1", "cost" or "given"; NULL: none was asked for */
-    double      precision, recall, f1;
-    double      cost; /* mean of a row; by cost */
+    double      value;                 /* 0 to 1; reads back from nine digits */
+    const char *by;                    /* "f1", "cost" or "given"; NULL: none was asked for */
+    double      precision, recall, f1; /* of the second class, as in drove_metrics_class */
+    double      cost;                  /* mean of a row; by cost */
 } drove_metrics_threshold;
 
 /* What predicting the second of two classes from a score on gives. */

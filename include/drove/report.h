@@ -19,7 +19,7 @@ typedef struct drove_report_options {
     const char        *csv;       /* files to write, at least one of the four */
     const char        *html;      /* a page; without gnuplot in PATH it has no pictures */
     const char        *svg;       /* folders for a file of each figure; need gnuplot */
-    const char        *pdf;
+    const char        *pdf;       /* as svg */
     void (*message)(void *context, const char *line); /* what was left out; may be NULL */
     void *context;                                    /* first argument of message */
 } drove_report_options;

@@ -37,7 +37,7 @@ above='unit/auto|unit/config|unit/files|unit/problem|unit/promises|unit/run|unit
 chosen src/sync/a.c "stress|system|$above" \
     'drove_stress_tests drove_system_tests drove_unit_promises_tests drove_unit_run_tests drove_unit_sync_tests' main
 chosen src/engine/a.c \
-    'system|unit/auto|unit/config|unit/engine|unit/export|unit/files|unit/loop|unit/plan|unit/problem|unit/run|unit/train|unit/use|unit/values' \
+    'system|unit/auto|unit/config|unit/engine|unit/export|unit/files|unit/loop|unit/pack|unit/plan|unit/problem|unit/run|unit/train|unit/use|unit/values' \
     'drove_system_tests drove_unit_engine_tests drove_unit_loop_tests drove_unit_plan_tests drove_unit_run_tests' main
 chosen src/bench/a.c 'cli|unit/bench' 'drove_install_set drove_unit_bench_tests' main
 chosen src/study/a.c 'cli|hostile|unit/study' drove_install_set main
