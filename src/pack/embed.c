@@ -49,8 +49,10 @@ static unsigned count_values(const float *sorted, size_t n, unsigned most)
     return n_values;
 }
 
+/* None between numbers that are too close for a factor. */
 static void add_cut(drove_embedding *e, uint32_t f, float low, float high, bool is_level)
 {
+    if (!isfinite(1.0f / (high - low))) return;
     e->source[e->n_more] = f;
     e->offset[e->n_more] = low;
     e->factor[e->n_more] = 1.0f / (high - low);

@@ -8,7 +8,8 @@
 
 enum {
     PICKS = 20,
-    MOST_ROWS = 6000, /* by which members are picked: evenly spread */
+    MOST_ROWS = 6000,      /* by which members are picked: evenly spread */
+    MOST_NUMBERS = 300000, /* outputs of these rows, where there are many classes */
     SHARPNESS_STEPS = 24
 };
 static const double LEAST_SHARPNESS = 0.4, MOST_SHARPNESS = 2.5;
@@ -140,7 +141,7 @@ static void cross(chooser *c, size_t step, drove_ensemble *out)
     moments of_ensemble = {0}, of_best = {0};
     double share[DROVE_ENSEMBLE_MOST], one[DROVE_ENSEMBLE_MOST];
     for (unsigned half = 0; half < 2; half++) {
-        const part chosen_by = {half * step, 2 * step}, scored_by = {1 - half, 2};
+        const part chosen_by = {half, 2 * step}, scored_by = {1 - half, 2};
         const size_t n = rows_of(c->in, scored_by);
         const unsigned best = choose(c, chosen_by, share);
         sum_shares(c, share);
@@ -158,6 +159,18 @@ static void cross(chooser *c, size_t step, drove_ensemble *out)
     if (out->best_loss < out->loss) out->error = sqrt(of_best.square) / of_best.weight;
 }
 
+/* An ensemble that is worse than the guess gives half of its shares to it: the order of its outputs
+ * stays, which may be worth something where the losses are not. */
+static void keep_near_guess(chooser *c, const drove_ensemble *e, double share[DROVE_ENSEMBLE_MOST])
+{
+    const unsigned guess = c->in->n_members - 1;
+    clear_sum(c);
+    add_to_sum(c, c->in->output[guess], 1.0f);
+    if (e->loss <= mean_loss(c, (part){0, 1}, NULL, 1.0)) return;
+    for (unsigned m = 0; m <= guess; m++) share[m] *= 0.5;
+    share[guess] += 0.5;
+}
+
 drove_status drove__ensemble_choose(const drove_ensemble_input *in, drove_ensemble *out)
 {
     const size_t n = in->n_rows, n_outputs = in->judge->n_outputs;
@@ -173,9 +186,9 @@ drove_status drove__ensemble_choose(const drove_ensemble_input *in, drove_ensemb
     c.weight = c.loss + n;
     c.scratch = c.weight + n;
     c.z = c.sum + n * n_outputs;
-    /* A power of two or an odd number of rows apart would favour a division: rows lie in the order
-     * of these, so that each has its part in every half. */
-    const size_t step = (n + MOST_ROWS - 1) / MOST_ROWS;
+    /* Rows that are an even number apart are of one half. */
+    const size_t most = MOST_NUMBERS / n_outputs < MOST_ROWS ? MOST_NUMBERS / n_outputs : MOST_ROWS;
+    const size_t step = most > 0 ? (n + most - 1) / most : n;
     cross(&c, step, out);
     out->best = choose(&c, (part){0, step}, out->share);
     if (out->best_loss < out->loss) {
@@ -183,6 +196,7 @@ drove_status drove__ensemble_choose(const drove_ensemble_input *in, drove_ensemb
         out->share[out->best] = 1.0;
         out->loss = out->best_loss;
     }
+    if (in->has_guess) keep_near_guess(&c, out, out->share);
     sum_shares(&c, out->share);
     out->sharpness = find_sharpness(&c, (part){0, step});
 end:

@@ -19,6 +19,7 @@ typedef struct drove_ensemble_input {
     const uint32_t    *row; /* [n_rows] of the judge's view */
     size_t             n_rows;
     unsigned           n_members;
+    bool               has_guess;                   /* the last one is the same for all rows */
     const float       *output[DROVE_ENSEMBLE_MOST]; /* [n_rows][n_outputs] of each */
 } drove_ensemble_input;
 

@@ -85,7 +85,7 @@ double drove__judge_mean(const drove_judge *judge, double *loss, const double *w
     if (judge->kind == DROVE_JUDGE_VALUES && n > 0) {
         memcpy(scratch, loss, n * sizeof *scratch);
         qsort(scratch, n, sizeof *scratch, compare);
-        const double most = scratch[(size_t)(COUNTED * (double)(n - 1))];
+        const double most = scratch[(size_t)ceil(COUNTED * (double)n) - 1];
         for (size_t i = 0; i < n; i++) loss[i] = fmin(loss[i], most);
     }
     for (size_t i = 0; i < n; i++) {

@@ -29,8 +29,8 @@ void drove__judge_outputs(const drove_judge *judge, float *z, size_t n);
 /* The loss of a row of the view at z[n_outputs], without its weight; and the weight. */
 double drove__judge_row(const drove_judge *judge, size_t row, const float *z);
 double drove__judge_weight(const drove_judge *judge, size_t row);
-/* The weighted mean of loss[n].  Of values those beyond the 999th permille become as large as that:
- * few impossible rows decide nothing.  scratch: [n]. */
+/* The weighted mean of loss[n].  Of 1,000 values and more those beyond the 999th permille become as
+ * large as that: few impossible rows decide nothing.  scratch: [n]. */
 double drove__judge_mean(const drove_judge *judge, double *loss, const double *weight, size_t n,
                          double *scratch);
 

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Widths, depths and steps as in docs/use/models.md; bins: Gorishniy, Rubachev, Babenko,
  * NeurIPS 2022; the mixture of settings: Holzmueller, Grinsztajn, Steinwart, NeurIPS 2024. */
@@ -99,6 +100,8 @@ void drove__member_vary(const drove_member *base, uint64_t seed, uint64_t number
     drove_rng rng;
     drove__rng_seed(&rng, seed, DROVE_RNG_STUDY, number);
     *out = *base;
+    const int n = (int)strcspn(base->name, "#");
+    snprintf(out->name, sizeof out->name, "%.*s#%u", n < 24 ? n : 24, base->name, (unsigned)number);
     out->lr *= pow(10.0, drove__rng_uniform(&rng) - 0.6);
     out->decay *= pow(10.0, 2.0 * drove__rng_uniform(&rng) - 1.0);
     const unsigned depth = drove__member_depth(base);

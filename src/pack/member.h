@@ -13,7 +13,7 @@
 enum { DROVE_MEMBER_MOST_HIDDEN = 2, DROVE_MEMBER_NAME_SIZE = 40, DROVE_PACK_MOST_BATCH = 512 };
 
 typedef struct drove_member {
-    const char         *name; /* "mlp:64 bins", unique */
+    char                name[DROVE_MEMBER_NAME_SIZE]; /* "mlp:64 bins", unique */
     drove_embed_options embed;
     unsigned            width[DROVE_MEMBER_MOST_HIDDEN]; /* of the hidden layers; 0: no further */
     float               dropout;                         /* behind each hidden layer */

@@ -72,7 +72,12 @@ static bool is_over(void *context)
 
 /* ---- members ---- */
 
-/* NULL in *out: of sparse and quantised examples, there is none. */
+static bool is_same(const drove_embed_options *a, const drove_embed_options *b)
+{
+    return a->bins == b->bins && a->waves == b->waves && a->levels == b->levels;
+}
+
+/* *out NULL: of sparse examples, or where there is no room for another. */
 static drove_status find_embedding(pack *p, const drove_embed_options *wanted,
                                    const drove_embedding **out)
 {
@@ -80,8 +85,8 @@ static drove_status find_embedding(pack *p, const drove_embed_options *wanted,
     const drove_x_kind kind = p->opt->data->storage->x_kind;
     if (kind != DROVE_X_F32 && kind != DROVE_X_U8) return DROVE_OK;
     for (unsigned i = 0; i < p->n_embeddings; i++)
-        if (memcmp(&p->embedding[i].opt, wanted, sizeof *wanted) == 0) *out = &p->embedding[i];
-    if (*out != NULL) return DROVE_OK;
+        if (is_same(&p->embedding[i].opt, wanted)) *out = &p->embedding[i];
+    if (*out != NULL || p->n_embeddings == MOST_EMBEDDINGS) return DROVE_OK;
     drove_embedding *e = &p->embedding[p->n_embeddings];
     DROVE_TRY(drove__embedding_make(p->opt->data, wanted, p->opt->seed, e));
     p->n_embeddings++;
@@ -108,7 +113,9 @@ static drove_status add_racer(pack *p, const drove_member *member, bool *is_adde
     }
     DROVE_TRY(find_embedding(p, &member->embed, &r->embedding));
     const bool has_more = member->embed.bins > 0 || member->embed.waves > 0;
-    if (has_more && (r->embedding == NULL || r->embedding->n_more == 0)) return DROVE_OK;
+    const bool is_dense = s->x_kind != DROVE_X_CSR;
+    if ((has_more || is_dense) && r->embedding == NULL) return DROVE_OK;
+    if (has_more && r->embedding->n_more == 0) return DROVE_OK;
     const size_t n_inputs =
         r->embedding != NULL ? drove__embedding_width(r->embedding) : o->data->storage->n_features;
     DROVE_TRY(drove__member_model(&r->member, n_inputs, o->io, o->loss, &r->model));
@@ -228,6 +235,7 @@ static drove_status run_units(pack *p, drove_status before, unit_item *item, uns
     atomic_store_explicit(&p->n_done, p->n_finished, memory_order_relaxed);
     for (unsigned i = 0; i < n; i++) {
         racer *r = item[i].racer;
+        if (!isfinite(r->unit[item[i].division].loss)) continue; /* it leaves, or had no time */
         r->loss = (r->loss * r->n_units + r->unit[item[i].division].loss) / (r->n_units + 1.0);
         r->n_units++;
     }
@@ -236,7 +244,7 @@ static drove_status run_units(pack *p, drove_status before, unit_item *item, uns
 
 /* ---- the race ---- */
 
-/* Members with fewer better ones than this are in the next round. */
+/* Members that are trained on a division. */
 static unsigned places(const pack *p, unsigned division)
 {
     if (division == 0) return p->n_racers;
@@ -255,7 +263,7 @@ static unsigned n_better(const pack *p, const racer *r)
     return n;
 }
 
-/* With one more division each. */
+/* A round for each division, of the members that are still in the race. */
 static drove_status race(pack *p)
 {
     unit_item item[DROVE_PACK_MOST_MEMBERS];
@@ -364,16 +372,18 @@ static drove_status find_finishers(pack *p, finish *f)
     return DROVE_OK;
 }
 
-static double constant_loss(const pack *p, const finish *f)
+static drove_status constant_loss(const pack *p, const finish *f, double *out)
 {
-    double sum = 0.0, weights = 0.0;
-    for (size_t i = 0; i < f->n_rows; i++) {
-        const uint32_t row = p->divisions.row[i];
-        const double weight = drove__judge_weight(&p->judge, row);
-        sum += weight * drove__judge_row(&p->judge, row, f->guess);
-        weights += weight;
+    const size_t n = f->n_rows;
+    double *loss = drove__alloc(3 * n, sizeof *loss), *weight = loss + n;
+    if (loss == NULL) return drove__fail_nomem("losses", 3 * n * sizeof *loss);
+    for (size_t i = 0; i < n; i++) {
+        loss[i] = drove__judge_row(&p->judge, p->divisions.row[i], f->guess);
+        weight[i] = drove__judge_weight(&p->judge, p->divisions.row[i]);
     }
-    return weights > 0.0 ? sum / weights : 0.0;
+    *out = drove__judge_mean(&p->judge, loss, weight, n, weight + n);
+    drove__free(loss);
+    return DROVE_OK;
 }
 
 /* The best member by itself: with the guess for the best, the simplest. */
@@ -393,7 +403,6 @@ static void fill_record(const pack *p, const finish *f, const drove_ensemble *e)
     r->error = e->error;
     r->best_loss = e->best_loss;
     r->sharpness = e->sharpness;
-    r->constant_loss = constant_loss(p, f);
     r->is_standardised = p->judge.kind == DROVE_JUDGE_VALUES;
     for (unsigned i = 0; i < p->n_racers; i++) {
         const racer *from = &p->racer[i];
@@ -417,6 +426,7 @@ static drove_status make_ensemble(pack *p, finish *f, drove_model **model, float
     for (unsigned i = 0; i < f->n; i++) in.output[i] = f->output[i];
     DROVE_TRY(drove__ensemble_choose(&in, &e));
     fill_record(p, f, &e);
+    DROVE_TRY(constant_loss(p, f, &p->record->constant_loss));
     drove_part_of_pack part[DROVE_PACK_MOST_MEMBERS * DROVE_PACK_MOST_DIVISIONS];
     unsigned n = 0;
     for (size_t k = 0; k < p->judge.n_outputs; k++)
@@ -513,6 +523,10 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
     drove_status status = drove__spread_init(&p->spread);
     if (status == DROVE_OK) status = prepare(p);
     status = drove__spread_agree(&p->spread, status, &(bool){false});
+    /* What came before members takes half of a budget at most. */
+    const uint64_t most_ns = (uint64_t)(0.5e9 * options->seconds);
+    if (options->seconds > 0.0 && drove__now_ns() - p->begun_ns > most_ns)
+        p->begun_ns = drove__now_ns() - most_ns;
     if (status == DROVE_OK) status = race(p);
     if (status == DROVE_OK) status = vary_while_there_is_time(p);
     const bool is_together = status == DROVE_OK; /* a failure so far is that of all */
@@ -522,6 +536,12 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
     drove__free(f.guess);
     bool was_told = options->is_over != NULL && options->is_over(options->context);
     if (is_together) status = drove__spread_agree(&p->spread, status, &was_told);
+    if (status != DROVE_OK) {
+        drove__model_destroy(*model);
+        drove__free(*theta);
+        *model = NULL;
+        *theta = NULL;
+    }
     record->is_interrupted = was_told;
     record->seconds = seconds_since(p->begun_ns);
     pack_fini(p);

@@ -18,7 +18,7 @@
 
 typedef struct drove_pack_told {         /* while it trains */
     unsigned n_done, n_units, n_members; /* n_units: as planned now */
-    double   seconds, best_loss;
+    double   seconds;
 } drove_pack_told;
 
 typedef struct drove_pack_options {

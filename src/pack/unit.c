@@ -158,7 +158,7 @@ static drove_status evaluate(trainer *r, double *loss)
     return DROVE_OK;
 }
 
-/* The parameters are the best so far, or one evaluation more is not better. */
+/* Evaluates; keeps the parameters if they are the best so far. */
 static drove_status look(trainer *r, drove_unit *out)
 {
     const drove_unit_task *t = r->task;
@@ -186,11 +186,14 @@ static bool is_over(const trainer *r)
 static drove_status train(trainer *r, drove_unit *out)
 {
     const drove_unit_task *t = r->task;
-    const uint64_t n_flat = t->n_steps / 2;
+    const uint64_t n_flat = t->n_steps > 1 ? t->n_steps / 2 : 1;
     uint64_t epoch = 0;
     r->begun_ns = drove__now_ns();
     r->per_epoch = (t->n_trained + t->batch - 1) / t->batch;
-    const uint64_t each = (LEAST_LOOK_STEPS + r->per_epoch - 1) / r->per_epoch; /* epochs */
+    /* Epochs between two evaluations: of few that are asked for no more than a half. */
+    const uint64_t usual = (LEAST_LOOK_STEPS + r->per_epoch - 1) / r->per_epoch;
+    const uint64_t half = (n_flat + r->per_epoch - 1) / r->per_epoch,
+                   each = usual < half ? usual : half;
     r->eta = (float)t->member->lr;
     while (r->n_steps < n_flat && r->part_of_time < FLAT && r->n_worse < PATIENCE && !is_over(r)) {
         for (uint64_t i = 0; i < each; i++) DROVE_TRY(train_epoch(r, epoch++));
@@ -200,7 +203,9 @@ static drove_status train(trainer *r, drove_unit *out)
     memcpy(r->vector, out->theta, t->model->n_params * sizeof *out->theta);
     const double left = fmax(FALLING * (double)r->best_step, LEAST_FALLING_STEPS);
     r->fall_from = r->n_steps;
-    r->n_falling = (uint64_t)left;
+    const uint64_t n_left = t->n_steps > r->n_steps ? t->n_steps - r->n_steps : 0;
+    r->n_falling = left < (double)n_left ? (uint64_t)left : n_left;
+    if (r->n_falling == 0) return DROVE_OK;
     r->fall_time = r->part_of_time;
     while (r->n_steps < r->fall_from + r->n_falling && !is_over(r)) {
         for (uint64_t i = 0; i < each; i++) DROVE_TRY(train_epoch(r, epoch++));

@@ -47,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     char journal[FUZZ_PATH_SIZE], identity[FUZZ_PATH_SIZE];
     json_t *study = json_pack("{s:s}", "data", "x.csv");
     const drove_trials_options opt = {.tune = &tune,
+                                      .data = "x.csv",
                                       .folder = fuzz_folder(),
                                       .study = study,
                                       .base = "base.yaml",
