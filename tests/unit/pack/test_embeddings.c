@@ -89,3 +89,18 @@ TEST(numbers_are_scaled_first)
     drove__embedding_fini(&e);
     drove_data_destroy(data);
 }
+
+/* Of 0, 1e-40, 3e-40 and 0.9 the first three are one level: their differences have no inverse. */
+TEST(numbers_too_close_for_a_factor)
+{
+    static const float values[] = {0.0f, 1e-40f, 3e-40f, 0.9f};
+    drove_data *data = numbers();
+    const drove_embed_options levels = {.bins = 4, .levels = true};
+    drove_embedding e;
+    for (size_t i = 0; i < N; i++) data->storage->x_f32[2 * i] = values[i % 4];
+    assert_ok(drove__embedding_make(data, &levels, 1, &e));
+    assert_int_equal(e.n_more, 1);
+    assert_true(isfinite(e.factor[0]));
+    drove__embedding_fini(&e);
+    drove_data_destroy(data);
+}

@@ -112,3 +112,40 @@ TEST(the_losses_of_rows)
     assert_true(drove__judge_row(&judge, 5, &value) == 1.125);
     drove_data_destroy(data);
 }
+
+/* Of few rows all count, also the one that is 3 off. */
+TEST(few_rows_all_count)
+{
+    drove_data *data = rig_data(N, 1, 0);
+    const drove_judge judge = judge_of(data, DROVE_JUDGE_VALUES, 1);
+    double loss[] = {0.5, 0.5, 4.5}, scratch[3];
+    const double weight[] = {1.0, 1.0, 1.0};
+    assert_true(fabs(drove__judge_mean(&judge, loss, weight, 3, scratch) - 5.5 / 3.0) < 1e-12);
+    drove_data_destroy(data);
+}
+
+/* Noise beside a guess that is right: the guess gets half of the shares at least. */
+TEST(an_ensemble_worse_than_the_guess_keeps_near_it)
+{
+    drove_data *data = rig_data(N, 1, 0);
+    const drove_judge judge = judge_of(data, DROVE_JUDGE_VALUES, 1);
+    float noise[N], guess[N];
+    drove_rng rng;
+    drove_ensemble out;
+    drove__rng_seed(&rng, 11, DROVE_RNG_TEST, 0);
+    for (size_t i = 0; i < N; i++) {
+        data->storage->y_value[i] = (float)drove__rng_normal(&rng);
+        noise[i] = 0.3f * (float)drove__rng_normal(&rng);
+        guess[i] = 0.0f;
+    }
+    const drove_ensemble_input in = {.judge = &judge,
+                                     .row = rows,
+                                     .n_rows = N,
+                                     .n_members = 2,
+                                     .has_guess = true,
+                                     .output = {noise, guess}};
+    assert_ok(drove__ensemble_choose(&in, &out));
+    assert_true(out.share[1] >= 0.5);
+    assert_true(fabs(out.share[0] + out.share[1] - 1.0) < 1e-12);
+    drove_data_destroy(data);
+}
