@@ -106,9 +106,10 @@ drove_status drove__pack_choose(const drove_config *config, bool has_ranks,
         return DROVE_OK;
     }
     if (against != NULL)
-        return drove__fail(DROVE_E_ARG, "--model auto: expected no %s beside it, found one",
-                           strcmp(against, "until") == 0 ? "--until but of epochs and seconds"
-                                                         : drove_flag_text(against, flag));
+        return drove__fail(DROVE_E_ARG, "--model auto: expected no %s beside it, found one%s",
+                           drove_flag_text(against, flag),
+                           strcmp(against, "until") == 0 ? " (of more than epochs and seconds)"
+                                                         : "");
     if (is_open) drove__choice_add(choice, "model", DROVE_BY_KIND, "auto");
     snprintf(spec, sizeof spec, "%s", config->problem.data);
     if (is_table && add_key(spec, "scale", "robust"))
