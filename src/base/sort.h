@@ -9,8 +9,8 @@ void drove__sort(double *x, size_t n);
 /* Sorts x[n], n > 0, and gives its median: of an even n the higher of the two in the middle. */
 double drove__sort_median(double *x, size_t n);
 
-/* Rearranges x[n], none of them NaN: x[k] becomes what it is in ascending order, and what stands
- * before it is not larger, what stands behind it not smaller.  k < n; about n steps. */
+/* Rearranges x[n], without NaN, so that x[k] is the number that would be there if x were sorted:
+ * none before it is larger, none behind it smaller.  k < n; about n steps. */
 void drove__select(float *x, size_t n, size_t k);
 /* The number at p, 0 <= p <= 1, of the way from the least to the largest of x[n], which is
  * rearranged, and n_zeros zeros more; linear between two of them, as numpy.quantile has it.

@@ -43,7 +43,7 @@ static const struct problem {
     {"D8i8M8", 8, DROVE_I8, DROVE_I8, true},
 };
 
-typedef struct plan { /* what is simulated */
+typedef struct plan { /* settings of a simulation */
     const drove_bench_context *context;
     struct effort effort;
     bool has[DROVE_COUNT(problems)];

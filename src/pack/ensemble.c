@@ -159,16 +159,16 @@ static void cross(chooser *c, size_t step, drove_ensemble *out)
     if (out->best_loss < out->loss) out->error = sqrt(of_best.square) / of_best.weight;
 }
 
-/* An ensemble that is worse than the guess gives half of its shares to it: the order of its outputs
- * stays, which may be worth something where the losses are not. */
-static void keep_near_guess(chooser *c, const drove_ensemble *e, double share[DROVE_ENSEMBLE_MOST])
+/* An ensemble that is worse than the guess gives it half of its shares.  That leaves the order of
+ * the outputs, which may still rank examples well. */
+static void keep_near_guess(chooser *c, drove_ensemble *e)
 {
     const unsigned guess = c->in->n_members - 1;
     clear_sum(c);
     add_to_sum(c, c->in->output[guess], 1.0f);
     if (e->loss <= mean_loss(c, (part){0, 1}, NULL, 1.0)) return;
-    for (unsigned m = 0; m <= guess; m++) share[m] *= 0.5;
-    share[guess] += 0.5;
+    for (unsigned m = 0; m <= guess; m++) e->share[m] *= 0.5;
+    e->share[guess] += 0.5;
 }
 
 drove_status drove__ensemble_choose(const drove_ensemble_input *in, drove_ensemble *out)
@@ -196,7 +196,7 @@ drove_status drove__ensemble_choose(const drove_ensemble_input *in, drove_ensemb
         out->share[out->best] = 1.0;
         out->loss = out->best_loss;
     }
-    if (in->has_guess) keep_near_guess(&c, out, out->share);
+    if (in->has_guess) keep_near_guess(&c, out);
     sum_shares(&c, out->share);
     out->sharpness = find_sharpness(&c, (part){0, step});
 end:

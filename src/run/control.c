@@ -532,6 +532,17 @@ static void end_copy(const drove_workers *workers, drove_state *state)
     state->theta_is_current = false;
 }
 
+/* The best parameters by the validation loss are the run's result.  n_rows: as of score_all. */
+static drove_status give_best(const drove_problem *problem, const drove_workers *workers,
+                              drove_state *state, size_t n_rows, const drove_callbacks *cb)
+{
+    state->gives_best = true;
+    DROVE_TRY(score_all(problem, workers, state, n_rows));
+    drove__run_say(cb, "result: the parameters with the best validation loss, %.4g",
+                   state->standing.validation_loss);
+    return DROVE_OK;
+}
+
 static void restore_denormals(uint64_t *before)
 {
     drove__denormals_restore(*before);
@@ -623,13 +634,8 @@ drove_status drove__run_control(drove_run *run)
         state->standing.patience_loss = planned.patience_loss;
     }
     if (state->outcome == DROVE_CRASHED) return DROVE_OK;
-    /* The best parameters by the validation loss are the run's result. */
-    if (drove__output_has_best(problem, state)) {
-        state->gives_best = true;
-        DROVE_TRY(score_all(problem, workers, state, drove__ranks_part(config, workers)));
-        drove__run_say(cb, "result: the parameters with the best validation loss, %.4g",
-                       state->standing.validation_loss);
-    }
+    if (drove__output_has_best(problem, state))
+        DROVE_TRY(give_best(problem, workers, state, drove__ranks_part(config, workers), cb));
     return drove__state_save(run);
 
 fail:
