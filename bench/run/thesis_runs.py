@@ -9,31 +9,36 @@
 Network and data are those of examples/studies/thesis-grid.yaml, batches drawn at random, HOGWILD! with a copy.  Parts, each with a number of a seed
 behind a colon or `:1`:
 
-    rates    3 epochs at a step size of 0.001 on every machine: staleness, drops, updates a second; 16 workers, batches of 64
-    places   the same with other batches and numbers of workers
-    grid     step sizes around the thesis's best (COMMON) to 5 % of the first loss, batches of 64, 2 to 32 workers
-    loss     the same of 16 workers where gradient or copy cost half or twice as much, and with 200 us an example
-    counts   there the mutex and HOGWILD! with 2, 8 and 32 workers
-    best     to 2 %, every strategy at its best setting of the grid so far and at the thesis's own
-    backoff  the same with back-off at the thesis's own settings
-    memory   7 and 8 workers on one socket and on two, to 5 %
-    waits    the locks with linear back-off on every machine, 16 workers
-    own      32 workers at the largest step size with the thesis's own network 784-128-128-128-10, 20 epochs of the same images
+    rates      3 epochs at a step size of 0.001 on every machine: staleness, drops, updates a second; 16 workers, batches of 64
+    places     the same with other batches and numbers of workers
+    staleness  20 epochs at a step size of 0.001, three batches, 8 to 32 workers, HOGWILD! also without a copy
+    grid       Table 4.3: the thesis's nine step sizes and six batches to 5 % of the first loss, 2 to 32 workers
+    loss       four step sizes of it (COMMON) and batches of 64 on every machine, 16 workers
+    counts     the same of the mutex and HOGWILD! with 2, 8 and 32 workers
+    best       to 2 %, every strategy at its best setting of the grid so far and at the thesis's own
+    copy       HOGWILD! without a copy at the best setting of the one with
+    backoff    locks and Leashed-SGD with back-off at the thesis's own settings, to 2 %
+    memory     7 and 8 workers on one socket and on two, to 5 %
+    waits      the locks with linear back-off on every machine, 16 workers
+    own        to 2 % with the thesis's own network 784-128-128-128-10 and all 60,000 images, at the settings of best, at most 30 epochs
+
+A run that misses its goal ends after so many updates as 60 (5 %), 120 (2 %) or 30 epochs (own) have batches: steps that are dropped do not count.
 
 The machines are examples/machines/thesis-xeon-small.yaml with one group of costs changed (MACHINES).  Each run is a JSON line; keys at their default
 (machine base, back-off none, both sockets) are left out.
 """
 import argparse
 import collections
+import concurrent.futures
 import json
 import math
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 import thesis_grid
 
@@ -50,7 +55,8 @@ MACHINES = {
     "200 us an example": {"example_us": "200"},
 }
 STRATEGIES = thesis_grid.STRATEGIES
-SOME = ("200 us an example", "gradient x 2", "copy x 2", "gradient x 0.5", "copy x 0.5")  # those for which losses are compared
+PRINTED = STRATEGIES + ["hogwild"]
+STEPS, BATCHES = tuple(k / 1000 for k in range(9, 0, -1)), (64, 32, 128, 16, 256, 512)
 WORKERS = (2, 4, 8, 16, 32)
 # step sizes by number of workers
 COMMON = {16: (0.004, 0.002, 0.006, 0.009), 32: (0.002, 0.001, 0.004), 8: (0.006, 0.004, 0.009), 2: (0.009, 0.006), 4: (0.009, 0.006)}
@@ -68,22 +74,30 @@ def spec(goal, strategy, workers, lr, batch, **more):
 
 
 def grid():
-    for workers, steps in COMMON.items():
-        for lr in steps:
-            for strategy in STRATEGIES:
-                yield spec("5", strategy, workers, lr, 64)
+    for workers in WORKERS:
+        for batch in BATCHES:
+            for lr in STEPS:
+                for strategy in STRATEGIES:
+                    yield spec("5", strategy, workers, lr, batch)
 
 
 def rates(*places):
     for workers, batch in places:
-        for machine in ("base", *SOME, *MACHINES):
-            for strategy in reversed(STRATEGIES):
+        for machine in MACHINES:
+            for strategy in STRATEGIES:
                 yield spec("rates", strategy, workers, 0.001, batch, machine=machine)
+
+
+def staleness():
+    for workers in (8, 16, 32):
+        for batch in (16, 64, 256):
+            for strategy in PRINTED:
+                yield spec("staleness", strategy, workers, 0.001, batch)
 
 
 def loss():
     for lr in COMMON[16]:
-        for machine in SOME:
+        for machine in MACHINES:
             for strategy in STRATEGIES:
                 yield spec("5", strategy, 16, lr, 64, machine=machine)
 
@@ -91,18 +105,28 @@ def loss():
 def counts():
     for workers in (8, 32, 2):
         for lr in COMMON[workers]:
-            for machine in SOME:
+            for machine in MACHINES:
                 for strategy in ("mutex", "hogwild:copy"):
                     yield spec("5", strategy, workers, lr, 64, machine=machine)
 
 
-def best(records):
-    ours = {key: min(of, key=of.get) for key, of in times(records).items() if min(of.values()) < math.inf}
+def own_best(records):
+    """(strategy, workers) -> the setting of the least time of the grid, where one reached 5 %"""
+    return {key: min(of, key=of.get) for key, of in times(records).items() if min(of.values()) < math.inf}
+
+
+def best(records, goal="2"):
     for workers in WORKERS:
         for strategy in STRATEGIES:
-            for found in (ours, thesis_best()):
+            for found in (own_best(records), thesis_best()):
                 if (strategy, workers) in found:
-                    yield spec("2", strategy, workers, *found[strategy, workers])
+                    yield spec(goal, strategy, workers, *found[strategy, workers])
+
+
+def copy(records):
+    for (strategy, workers), setting in own_best(records).items():
+        if strategy == "hogwild:copy":
+            yield spec("2", "hogwild", workers, *setting)
 
 
 def backoff():
@@ -121,15 +145,9 @@ def memory():
 
 
 def waits():
-    for machine in ("base", *SOME):
+    for machine in MACHINES:
         for strategy in ("mutex", "rwlock"):
             yield spec("5", strategy, 16, 0.004, 64, machine=machine, backoff="linear")
-
-
-def own():
-    """The thesis's own network, for its crashes."""
-    for strategy in STRATEGIES:
-        yield spec("own", strategy, 32, 0.009, 64)
 
 
 def key_of(record):
@@ -149,12 +167,12 @@ def seconds(record, name="s_to_5"):
 
 
 def times(records):
-    """(strategy, workers) -> (step size, batch) -> median seconds to 5 % on the base machine without back-off, of all seeds"""
-    found = collections.defaultdict(lambda: collections.defaultdict(dict))
+    """(strategy, workers) -> (step size, batch) -> seconds of the grid (seed 1) to 5 %; infinite where 5 % is missed"""
+    found = collections.defaultdict(dict)
     for r in records:
-        if r["goal"] in ("5", "2") and r["machine"] == "base" and r["backoff"] == "none" and r["bind"] == "spread":
-            found[r["strategy"], r["workers"]][r["lr"], r["batch"]][r["seed"]] = seconds(r)
-    return {key: {setting: statistics.median(of.values()) for setting, of in row.items()} for key, row in found.items()}
+        if r["goal"] == "5" and r["seed"] == 1 and r["machine"] == "base" and r["backoff"] == "none" and r["bind"] == "spread":
+            found[r["strategy"], r["workers"]][r["lr"], r["batch"]] = seconds(r)
+    return found
 
 
 def machine_text(base, changes):
@@ -170,52 +188,65 @@ def machine_text(base, changes):
     return text
 
 
-def processor_s():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+# Part of the first loss, epochs of steps that were not dropped, and of gradients.
+GOALS = {"5": ("5%", 60, 600), "2": ("2%", 120, 1200), "own": ("2%", 30, 120)}
+EPOCHS = {"rates": 3, "staleness": 20}
+FIELDS = {"5": ("s_to_5",), "2": ("s_to_10", "s_to_5", "s_to_2"), "own": ("s_to_10", "s_to_5", "s_to_2")}
+
+
+def until(one):
+    if one["goal"] in EPOCHS:
+        return f"epochs={EPOCHS[one['goal']]}"
+    loss_part, steps, gradients = GOALS[one["goal"]]
+    return f"loss={loss_part},updates={steps * (60000 if one['goal'] == 'own' else 10000) // one['batch']},epochs={gradients}"
 
 
 def run(args, folder, one):
-    path = os.path.join(folder, re.sub(r"[ /]", "-", one["machine"]) + ".yaml")
+    own = one["goal"] == "own"
+    path = os.path.join(folder, f"{threading.get_ident()}.yaml")
     with open(path, "w") as file:
-        file.write(machine_text(OWN if one["goal"] == "own" else BASE, MACHINES[one["machine"]]))
-    until = {"rates": "epochs=3", "own": "epochs=20", "5": "loss=5%,epochs=60", "2": "loss=2%,epochs=120"}[one["goal"]]
-    command = [args.drove, "train", "--data", args.data + "?scale=none&part=test", "--test", "none", "--model", "mlp:128,128,128" if one["goal"] == "own" else "mlp:32,32,32",
+        file.write(machine_text(OWN if own else BASE, MACHINES[one["machine"]]))
+    command = [args.drove, "train", "--data", args.data + "?scale=none" + ("" if own else "&part=test"), "--test", "none",
+               "--model", "mlp:128,128,128" if own else "mlp:32,32,32",
                "--defaults", "classic", "--init", "normal:0.01", "--order", "random", "--metrics", "none", "--eval-examples", "2000", "--machine", path,
                "--strategy", one["strategy"], "--threads", str(one["workers"]), "--lr", str(one["lr"]), "--batch", str(one["batch"]),
                "--backoff", one["backoff"], "--bind", one["bind"], "--seed", str(one["seed"]), "--out", "none", "--json", "--quiet",
-               "--eval-every", "3" if one["goal"] == "rates" else "1", "--until", until]
-    before = processor_s()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 3, 4):
-        sys.exit(f"{' '.join(command)}: {done.stderr}")
-    summary = json.loads(done.stdout)
+               "--eval-every", {"rates": "3", "staleness": "20", "own": "0.25"}.get(one["goal"], "1"), "--until", until(one)]
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(command, stdout=out, stderr=errors)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        errors.seek(0)
+        if child.returncode not in (0, 3, 4):
+            raise RuntimeError(f"{' '.join(command)}: {errors.read()}")
+        summary = json.load(out)
     record = {key: value for key, value in one.items() if DEFAULTS.get(key) != value}
-    if one["goal"] != "rates":
+    if one["goal"] in GOALS:
         record |= {"outcome": summary["outcome"], "epochs": round(summary["epochs"], 1)}
-        record |= {"loss": summary["loss"]} if one["goal"] == "own" else {}
-        record |= {f"s_to_{part}": None if s is None else round(s, 4) for part in ("10", "5", "2") for s in [summary["time_to"][part + "%"]]}
+        record |= {name: None if s is None else round(s, 4) for name in FIELDS[one["goal"]] for s in [summary["time_to"][name[5:] + "%"]]}
+    else:
+        record |= {"staleness_p50": summary["staleness"]["p50"]}
     made = summary["updates"] + summary["dropped"]
     return record | {"updates_per_s": round(summary["updates_per_s"]), "staleness": round(summary["staleness"]["mean"], 2),
-                     "staleness_p50": summary["staleness"]["p50"], "dropped_pct": round(100 * summary["dropped"] / made, 1) if made else 0.0,
-                     "processor_s": round(processor_s() - before, 2)}
+                     "dropped_pct": round(100 * summary["dropped"] / made, 1) if made else 0.0,
+                     "processor_s": round(used.ru_utime + used.ru_stime, 2)}
 
 
 def make(args):
-    with tempfile.TemporaryDirectory() as folder, open(args.out, "a") as out:
+    with tempfile.TemporaryDirectory() as folder, open(args.out, "a") as out, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for part in args.parts:
             name, _, seed = part.partition(":")
             records = read(args.out)
             done = {key_of(r) for r in records}
-            plan = {"rates": lambda: rates((16, 64)), "places": lambda: rates((16, 16), (16, 256), (8, 64), (32, 64)), "grid": grid,
-                    "loss": loss, "counts": counts, "best": lambda: best(records),
-                    "backoff": backoff, "memory": memory, "waits": waits, "own": own}[name]()
-            for one in plan:
-                one["seed"] = int(seed or 1)
-                if key_of(one) not in done:
-                    done.add(key_of(one))
-                    out.write(json.dumps(run(args, folder, one)) + "\n")
-                    out.flush()
+            plan = {"rates": lambda: rates((16, 64)), "places": lambda: rates((16, 16), (16, 256), (8, 64), (32, 64)), "staleness": staleness,
+                    "grid": grid, "loss": loss, "counts": counts, "best": lambda: best(records), "copy": lambda: copy(records),
+                    "backoff": backoff, "memory": memory, "waits": waits, "own": lambda: best(records, "own")}[name]()
+            missing = {key_of(one): one for one in ({**spec, "seed": int(seed or 1)} for spec in plan)}
+            todo = [one for key, one in missing.items() if key not in done]
+            for record in pool.map(lambda one: run(args, folder, one), todo):
+                out.write(json.dumps(record) + "\n")
+                out.flush()
 
 
 # ---- tables ----
@@ -240,7 +271,7 @@ def interval(records, name):
 
 
 def print_grid(records):
-    settings, runs = times(records), [r for r in records if r["goal"] in ("5", "2") and r["machine"] == "base" and r["backoff"] == "none" and
+    settings, runs = times(records), [r for r in records if r["goal"] == "5" and r["seed"] == 1 and r["machine"] == "base" and r["backoff"] == "none" and
                                       r["bind"] == "spread"]
     print("<!-- t:grid modelled 1 -->\n| workers | strategy | lr, batch | seconds | settings | within 10 % | missed | crashed | *thesis: lr, batch* "
           "| *seconds* | *within 10 %, of 54* | *crashed, of 540* |\n" + "|---" * 12 + "|")
@@ -258,30 +289,66 @@ def print_grid(records):
                   f"| {sum(r['outcome'] == 'crashed' for r in of_row)} | {said[0]}, {said[1]} | {said[3]} | {said[2]} | {said[4]} |")
 
 
-def print_best(records):
-    print("\n<!-- t:best modelled 3 -->\n| workers | strategy | whose | lr, batch | s to 10 % | s to 5 % | s to 2 % | updates/s | staleness | dropped, % "
-          "| reached 2 % |\n" + "|---" * 11 + "|")
+def settings_of(records, goal):
+    """(workers, strategy, step size, batch) -> runs of this goal without back-off, in the order of the tables"""
     found = collections.defaultdict(list)
     for r in records:
-        if r["goal"] == "2" and r["backoff"] == "none":
+        if r["goal"] == goal and r["backoff"] == "none":
             found[r["workers"], r["strategy"], r["lr"], r["batch"]].append(r)
-    theirs = thesis_best()
-    for workers in WORKERS:
-        for strategy in STRATEGIES:
-            for (w, s, lr, batch), of in sorted(found.items(), key=lambda item: item[0][2:]):
-                if (w, s) == (workers, strategy):
-                    print(f"| {w} | `{s}` | {'thesis' if theirs.get((s, w)) == (lr, batch) else 'ours'} | {lr:g}, {batch} | "
-                          + " | ".join(interval(of, f"s_to_{part}") for part in ("10", "5", "2"))
-                          + f" | {middle(of, 'updates_per_s'):,.0f} | {middle(of, 'staleness'):.2f} | {middle(of, 'dropped_pct'):.1f} "
-                          f"| {sum(r['outcome'] == 'reached' for r in of)} of {len(of)} |")
+    return {key: found[key] for key in sorted(found, key=lambda k: (k[0], PRINTED.index(k[1]), k[2:]))}
+
+
+def whose(records, workers, strategy, setting):
+    names = [name for name, of in (("ours", own_best(records)), ("thesis", thesis_best())) if of.get((strategy, workers)) == setting]
+    return " and ".join(names)
+
+
+def print_best(records):
+    print("\n<!-- t:best modelled 5 -->\n| workers | strategy | setting of | lr, batch | s to 10 % | s to 5 % | s to 2 % | updates/s | staleness | dropped, % "
+          "| reached 2 % |\n" + "|---" * 11 + "|")
+    for (workers, strategy, lr, batch), of in settings_of(records, "2").items():
+        if strategy in STRATEGIES:
+            print(f"| {workers} | `{strategy}` | {whose(records, workers, strategy, (lr, batch))} | {lr:g}, {batch} | "
+                  + " | ".join(interval(of, f"s_to_{part}") for part in ("10", "5", "2"))
+                  + f" | {middle(of, 'updates_per_s'):,.0f} | {middle(of, 'staleness'):.2f} | {middle(of, 'dropped_pct'):.1f} "
+                  f"| {sum(r['outcome'] == 'reached' for r in of)} of {len(of)} |")
+
+
+def print_own(records):
+    print("\n<!-- t:own modelled 1 -->\n| workers | strategy | setting of | lr, batch | s to 10 % | s to 5 % | s to 2 % | updates/s | outcome |\n"
+          + "|---" * 9 + "|")
+    for (workers, strategy, lr, batch), of in settings_of(records, "own").items():
+        print(f"| {workers} | `{strategy}` | {whose(records, workers, strategy, (lr, batch))} | {lr:g}, {batch} | "
+              + " | ".join(interval(of, f"s_to_{part}") for part in ("10", "5", "2")) + f" | {middle(of, 'updates_per_s'):,.0f} | {of[0]['outcome']} |")
+
+
+def print_copy(records):
+    print("\n<!-- t:copy modelled 3 -->\n| workers | lr, batch | strategy | s to 5 % | s to 2 % | updates/s | staleness |\n" + "|---" * 7 + "|")
+    found = settings_of(records, "2")
+    for (workers, strategy, lr, batch), of in found.items():
+        if strategy == "hogwild":
+            for name, runs in (("hogwild", of), ("hogwild:copy", found[workers, "hogwild:copy", lr, batch])):
+                print(f"| {workers} | {lr:g}, {batch} | `{name}` | " + " | ".join(interval(runs, f"s_to_{part}") for part in ("5", "2"))
+                      + f" | {middle(runs, 'updates_per_s'):,.0f} | {middle(runs, 'staleness'):.2f} |")
+
+
+def print_staleness(records):
+    print("\n<!-- t:evals modelled 3 -->\n| strategy | workers | batch | updates/s | staleness | its median | dropped, % |\n" + "|---" * 7 + "|")
+    for strategy in PRINTED:
+        for workers in (8, 16, 32):
+            for batch in (16, 64, 256):
+                of = [r for r in records if r["goal"] == "staleness" and (r["strategy"], r["workers"], r["batch"]) == (strategy, workers, batch)]
+                if of:
+                    print(f"| `{strategy}` | {workers} | {batch} | {middle(of, 'updates_per_s'):,.0f} | {middle(of, 'staleness'):.2f} "
+                          f"| {middle(of, 'staleness_p50'):.0f} | {middle(of, 'dropped_pct'):.1f} |")
 
 
 def print_memory(records):
-    print("\n<!-- t:s1 modelled 1 -->\n| workers | strategy | one socket: s to 5 % | epochs | updates/s | staleness | two sockets: s to 5 % | epochs | updates/s "
+    print("\n<!-- t:s1 modelled 3 -->\n| workers | strategy | one socket: s to 5 % | epochs | updates/s | staleness | two sockets: s to 5 % | epochs | updates/s "
           "| staleness |\n" + "|---" * 10 + "|")
     found = collections.defaultdict(list)
     for r in records:
-        if r["goal"] == "5" and r["workers"] in (7, 8) and r["lr"] == 0.005:
+        if r["goal"] == "5" and r["workers"] in (7, 8) and (r["lr"], r["batch"], r["machine"], r["backoff"]) == (0.005, 64, "base", "none"):
             found[r["workers"], r["strategy"], r["bind"]].append(r)
     for workers in (7, 8):
         for strategy in STRATEGIES:
@@ -292,30 +359,17 @@ def print_memory(records):
                     for of in both) + " |")
 
 
-def print_own(records):
-    print("\n<!-- t:own modelled 1 -->\n| strategy | loss |\n|---|---|")
-    for strategy in STRATEGIES:
-        cells = []
-        for workers in (32,):
-            of = [r for r in records if r["goal"] == "own" and (r["strategy"], r["workers"]) == (strategy, workers)]
-            cells.append("-" if not of else "crashed" if of[0]["outcome"] == "crashed" else f"{of[0]['loss']:.2f}")
-        print(f"| `{strategy}` | " + " | ".join(cells) + " |")
-
-
 def print_backoff(records):
     kinds = ("none", "linear", "exponential", "random")
-    print("\n<!-- t:s5 modelled 1 -->\n| workers | strategy | lr, batch | " + " | ".join(kinds) + " |\n" + "|---" * 7 + "|")
-    found = collections.defaultdict(list)
-    for r in records:
-        if r["goal"] == "2" and thesis_best().get((r["strategy"], r["workers"])) == (r["lr"], r["batch"]):
-            found[r["workers"], r["strategy"], r["backoff"]].append(r)
+    print("\n<!-- t:s5 modelled 3 -->\n| workers | strategy | lr, batch | back-off | s to 5 % | s to 2 % | reached 2 % |\n" + "|---" * 7 + "|")
     for workers in (8, 16, 32):
         for strategy in ("mutex", "rwlock", "leashed:inf"):
-            of = [found.get((workers, strategy, kind), []) for kind in kinds]
-            if all(of):
-                lr, batch = thesis_best()[strategy, workers]
-                print(f"| {workers} | `{strategy}` | {lr:g}, {batch} | " + " | ".join(f"{shown(middle(r, 's_to_5'))}, {shown(middle(r, 's_to_2'))}" for r in of)
-                      + " |")
+            lr, batch = thesis_best().get((strategy, workers), (None, None))
+            for kind in kinds:
+                of = [r for r in records if r["goal"] == "2" and (r["strategy"], r["workers"], r["lr"], r["batch"], r["backoff"]) == (strategy, workers, lr, batch, kind)]
+                if of:
+                    print(f"| {workers} | `{strategy}` | {lr:g}, {batch} | {kind} | {shown(middle(of, 's_to_5'))} | {shown(middle(of, 's_to_2'))} "
+                          f"| {sum(r['outcome'] == 'reached' for r in of)} of {len(of)} |")
 
 
 # ---- claims ----
@@ -489,10 +543,11 @@ def main():
     parser.add_argument("--claims")
     parser.add_argument("--picture")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time: virtual seconds do not depend on it")
     args = parser.parse_args()
     if args.tables:
         records = read(args.tables)
-        for table in (print_grid, print_best, print_memory, print_own, print_backoff):
+        for table in (print_memory, print_grid, print_staleness, print_best, print_backoff, print_copy, print_own):
             table(records)
     elif args.claims:
         print_claims(read(args.claims), args.seeds)
