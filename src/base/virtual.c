@@ -43,6 +43,7 @@ struct drove_actor {
 typedef struct line { /* a word that several write, and whose core has it */
     const void *word;
     unsigned owner;
+    double free_ns; /* when the last core that asked for it has it; of vectors */
 } line;
 
 struct drove_virtual {
@@ -423,15 +424,30 @@ static line *line_of(drove_virtual *v, const void *word)
     return &v->line[i];
 }
 
-void drove__virtual_line(const void *word)
+/* Makes the line the running actor's; the ns for which it comes from its last owner's core. */
+static double own_line(line *l)
 {
     const drove_actor *me = drove__actor;
-    line *l = line_of(me->of, word);
     unsigned owner = l->owner;
     l->owner = me->index;
-    if (owner == me->index) return;
+    if (owner == me->index) return 0.0;
     bool is_near = me->of->actor[owner].costs.socket == me->costs.socket;
-    drove__virtual_spend(is_near ? me->costs.line_ns : me->costs.far_line_ns);
+    return is_near ? me->costs.line_ns : me->costs.far_line_ns;
+}
+
+void drove__virtual_line(const void *word)
+{
+    drove__virtual_spend(own_line(line_of(drove__actor->of, word)));
+}
+
+void drove__virtual_pass(const void *vector)
+{
+    drove_virtual *v = drove__actor->of;
+    line *l = line_of(v, vector);
+    double line_ns = own_line(l);
+    if (!(line_ns > 0.0)) return;
+    l->free_ns = fmax(l->free_ns, v->now_ns) + line_ns;
+    drove__virtual_spend(l->free_ns - v->now_ns);
 }
 
 /* ---- waiting for others ---- */

@@ -90,6 +90,9 @@ void drove__virtual_update(double bytes, double taken_ns);
 double drove__virtual_loaded(double bytes, double taken_ns);
 void   drove__virtual_stored(double left_ns);
 void   drove__virtual_line(const void *word);
+/* Before a walk through a vector that all cores walk through in the same order, one behind the
+ * other: as each of its lines goes to another core at most once in line_ns, so do walks begin. */
+void drove__virtual_pass(const void *vector);
 /* Sleeps until woken at this address or until_ns (UINT64_MAX: never); false: the latter.  The
  * controlling thread may come back sooner, with false, to look whether it is interrupted. */
 bool drove__virtual_wait(const void *word, uint64_t until_ns);
@@ -118,6 +121,12 @@ static inline void drove__spend_copy(size_t n_floats, double taken_ns)
 static inline void drove__spend_update(size_t n_floats, double taken_ns)
 {
     if (drove__actor != NULL) drove__virtual_update((double)n_floats * sizeof(float), taken_ns);
+}
+
+/* A vector is about to be read or written from its beginning to its end. */
+static inline void drove__spend_pass(const void *vector)
+{
+    if (drove__actor != NULL) drove__virtual_pass(vector);
 }
 
 /* The word is about to be changed by an atomic operation. */

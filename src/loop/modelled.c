@@ -68,9 +68,11 @@ uint64_t drove__modelled_end(drove_worker *w, const drove_params *shared, size_t
     const float *lines = (const float *)(const void *)shared->words;
     const size_t n_floats = floats_moved(w);
     const uint64_t begin_ns = drove__clock_now(loop->clock);
+    if (n_floats > 0) drove__spend_pass(lines);
     drove__spend_work(w->modelled.batch_ns + w->modelled.example_ns * (double)n_rows,
                       drove__take(lines, n_floats, false));
     const uint64_t took_ns = drove__clock_now(loop->clock) - begin_ns;
+    if (n_floats > 0) drove__spend_pass(lines);
     if (l->number == DROVE_F32) add_floats(shared->words, m->words, m->before, l->n_numbers);
     else
         *n_clamped +=

@@ -118,6 +118,29 @@ for precision in D8M8 D16M16 D4M4 D32fM32f D8M8/4; do
     python3 -c 'import json; assert json.load(open("c/summary.json"))["staleness"]["mean"] > 1.5' || fail "$precision: expected stale steps"
 done
 
+# Every update of such data costs its time, and a line of a small model goes to another worker every 60 ns at most: an update reads it and writes it.
+cat >lines.yaml <<'END'
+name: lines
+sockets: 1
+cores: 4
+batch_us: 0
+example_us: 0.1
+copy_gb_s: 1e6
+update_gb_s: 1e6
+line_ns: 60
+hand_over_us: 2
+END
+for threads in 1 4; do
+    run_for 0 train --data 'synth:logistic?d=64&n=400' --test none --model logistic --lr 0.1 --batch 1 --until epochs=1 --quiet \
+        --precision D8M8 --strategy hogwild --threads $threads --machine lines.yaml --out lines-$threads
+done
+python3 - <<'PY' || fail "a small model of few bits: $(grep -o '"train_s": *[0-9.e-]*' lines-1/summary.json lines-4/summary.json)"
+import json
+one, four = (json.load(open(f"lines-{n}/summary.json"))["train_s"] for n in (1, 4))
+assert abs(one - 400 * 100e-9) < 2e-9, one
+assert 398 * 120e-9 < four < 402 * 120e-9 + 220e-9, four
+PY
+
 # Measured costs: of this machine.
 # shellcheck disable=SC2086
 run_for 0 train $small --strategy mutex --threads 1 --machine here --out none

@@ -285,6 +285,31 @@ TEST(lines_cost_their_way)
     drove__virtual_destroy(on);
 }
 
+/* Walks through a vector, twice.  0 is there first and has no line to wait for.  1 asks at 20 and
+ * begins at 80; 2, of another socket, at 40, and begins 150 behind that, at 230.  By then 1 has
+ * asked again, at 80: the lines come back at 380, and to 2, which asks at 230, at 530. */
+static void walk_twice(unsigned actor, void *context)
+{
+    scene *s = context;
+    drove__virtual_spend(actor * 20.0);
+    drove__spend_pass(s->vector);
+    note(s, actor);
+    drove__spend_pass(s->vector);
+    note(s, actor);
+}
+
+TEST(walks_through_a_vector_begin_one_behind_the_other)
+{
+    scene s = {.log = ""};
+    drove_costs costs = {.line_ns = 60.0, .far_line_ns = 150.0};
+    drove_virtual *on = make(3, &costs);
+    costs.socket = 1;
+    drove__virtual_set_costs(on, 2, &costs);
+    (void)run_actors(on, 3, walk_twice, &s);
+    assert_string_equal(s.log, "0@0 0@0 1@80 2@230 1@380 2@530 ");
+    drove__virtual_destroy(on);
+}
+
 /* 64 bytes.  0 writes; 1 of its socket reads and 2 of another; 0 writes again. */
 static void take_bytes(unsigned actor, void *context)
 {
