@@ -16,6 +16,7 @@
 #   ctest: timeout=SECONDS      more than the usual 300
 #   ctest: home=HOME: REASON    another home, or home=both (sanitized and release)
 #   ctest: slow: REASON         takes more than five seconds
+#   ctest: syncs: REASON        its programs wait for the disk as users' do; those of other tests do not
 #   ctest: wraps=SYMBOL,...     the file's __wrap_SYMBOL takes the place of each; a program of its own
 #   ctest: apart: REASON        a program of its own for another reason
 drove_require(cmocka libcmocka-dev)
@@ -23,7 +24,8 @@ drove_require(cmocka libcmocka-dev)
 if(DROVE_SANITIZE STREQUAL "thread")
   set(drove_test_environment "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
 elseif(DROVE_SANITIZE STREQUAL "address")
-  set(drove_test_environment "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1;UBSAN_OPTIONS=print_stacktrace=1")
+  # verify_asan_link_order=0: drove_no_sync may be loaded before the sanitizer's library, as it replaces nothing of it.
+  set(drove_test_environment "ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=1:strict_string_checks=1;UBSAN_OPTIONS=print_stacktrace=1")
 else()
   set(drove_test_environment "")
 endif()
@@ -101,6 +103,16 @@ function(drove_test_properties test file label)  # [HOMES...]
   # NumPy would start a thread for each processor, which spins while it waits.
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "${drove_test_environment}" "OPENBLAS_NUM_THREADS=1"
     "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/scratch/device-cache")
+endfunction()
+
+# Programs that a short test starts do not wait for the disk (tests/support/no_sync.c), as far as it does not preload
+# another library itself; run-in-scratch.sh preloads it.
+function(drove_test_without_syncs test file)
+  get_property(labels TEST ${test} PROPERTY LABELS)
+  file(STRINGS ${file} wish REGEX "ctest: syncs: [^ ]" LIMIT_COUNT 1)
+  if(TARGET drove_no_sync AND NOT wish AND NOT "long" IN_LIST labels)
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "DROVE_NO_SYNC=$<TARGET_FILE:drove_no_sync>")
+  endif()
 endfunction()
 
 # A name that is free: the stem, or folder_stem where two folders have the same.
@@ -236,4 +248,5 @@ function(drove_shell_test file label)
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
     "DROVE=${PROJECT_BINARY_DIR}/drove" "DROVE_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "DROVE_BUILD_DIR=${PROJECT_BINARY_DIR}"
     "DROVE_CC=${CMAKE_C_COMPILER}" "DROVE_SANITIZE=${DROVE_SANITIZE}" "DROVE_PYTHON=${drove_python}")
+  drove_test_without_syncs(${name} ${file})
 endfunction()

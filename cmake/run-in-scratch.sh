@@ -1,6 +1,7 @@
 #!/bin/sh
 # run-in-scratch.sh FOLDER COMMAND...: make FOLDER anew and empty, and run the command in it.  Processes that the command
 # has left running are named and ended, and make it fail: found by a word in their environment, where there is a /proc.
+# DROVE_NO_SYNC: a library that is preloaded if it has been built.
 set -eu
 folder=$1
 shift
@@ -13,6 +14,7 @@ mkdir -p "$folder"
 cd "$folder"
 word=DROVE_TEST_RUN=$$-${folder##*/}
 status=0
+[ ! -e "${DROVE_NO_SYNC-}" ] || export LD_PRELOAD="$DROVE_NO_SYNC"
 env "$word" "$@" || status=$?
 
 left() { # the processes, by number

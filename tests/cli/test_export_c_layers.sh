@@ -43,7 +43,7 @@ checked="-std=c11 -Wall -Wextra -Werror -pedantic -Wdouble-promotion -Wshadow"
 sanitized="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 echo 'int main(void) { return 0; }' >try.c
 # shellcheck disable=SC2086
-"$DROVE_CC" $sanitized try.c -o try 2>cc.txt && ./try || { echo "without sanitizers: $(head -n 1 cc.txt)"; sanitized=-O1; }
+"$DROVE_CC" $sanitized try.c -o try 2>cc.txt && LD_PRELOAD='' ./try || { echo "without sanitizers: $(head -n 1 cc.txt)"; sanitized=-O1; }
 
 # The model in the folder `out` predicts for examples.npy, of the data $1, what drove predict does.
 compare() {
@@ -56,7 +56,7 @@ compare() {
     # shellcheck disable=SC2086
     "$DROVE_CC" $checked $sanitized $sizes main.c model.c -o model -lm 2>cc.txt || fail "$name: the source does not compile: $(cat cc.txt)"
     python3 "$DROVE_SOURCE_DIR/tests/cli/c_inputs.py" model.c examples.npy >in.bin
-    ./model <in.bin >found.bin || fail "$name: the compiled source fails"
+    LD_PRELOAD='' ./model <in.bin >found.bin || fail "$name: the compiled source fails"
     python3 "$DROVE_SOURCE_DIR/tests/cli/c_compare.py" expected.npy found.bin >compare.txt ||
         fail "$name: other predictions than drove predict: $(cat compare.txt)"
     echo "$name: $(cat compare.txt)"

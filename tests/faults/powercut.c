@@ -228,6 +228,13 @@ int truncate(const char *path, off_t size)
     return status;
 }
 
+/* Where a test does not wait for the disk (cmake/DroveTest.cmake), a sync is only written down:
+ * what a cut leaves is computed from the record. */
+static bool is_free(void)
+{
+    return getenv("DROVE_NO_SYNC") != NULL;
+}
+
 static int note_sync(int fd, int status)
 {
     char head[HEAD];
@@ -238,12 +245,12 @@ static int note_sync(int fd, int status)
 
 int fsync(int fd)
 {
-    return note_sync(fd, NEXT(fsync)(fd));
+    return note_sync(fd, is_free() ? 0 : NEXT(fsync)(fd));
 }
 
 int fdatasync(int fd)
 {
-    return note_sync(fd, NEXT(fdatasync)(fd));
+    return note_sync(fd, is_free() ? 0 : NEXT(fdatasync)(fd));
 }
 
 /* ---- names: what note_... is given was done behind begin(), which it ends ---- */

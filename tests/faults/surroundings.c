@@ -147,5 +147,5 @@ ssize_t write(int fd, const void *bytes, size_t size_bytes)
 int fsync(int fd)
 {
     wait_ms(word("slow"));
-    return NEXT(fsync)(fd);
+    return getenv("DROVE_NO_SYNC") != NULL ? 0 : NEXT(fsync)(fd); /* cmake/DroveTest.cmake */
 }

@@ -39,9 +39,9 @@ chosen src/sync/a.c "stress|system|$above" \
 chosen src/engine/a.c \
     'system|unit/auto|unit/config|unit/engine|unit/export|unit/files|unit/loop|unit/pack|unit/plan|unit/problem|unit/run|unit/train|unit/use|unit/values' \
     'drove_system_tests drove_unit_engine_tests drove_unit_loop_tests drove_unit_plan_tests drove_unit_run_tests' main
-chosen src/bench/a.c 'cli|unit/bench' 'drove_install_set drove_unit_bench_tests' main
-chosen src/study/a.c 'cli|hostile|unit/study' drove_install_set main
-chosen cli/a.c 'cli|hostile' drove_install_set main
+chosen src/bench/a.c 'cli|unit/bench' 'drove_install_set drove_no_sync drove_unit_bench_tests' main
+chosen src/study/a.c 'cli|hostile|unit/study' 'drove_install_set drove_no_sync' main
+chosen cli/a.c 'cli|hostile' 'drove_install_set drove_no_sync' main
 chosen debian/control scripts all main
 chosen tests/unit/data/a.c unit/data drove_unit_data_tests main
 
