@@ -47,7 +47,7 @@ class Runs:
             self.put({**facts, "left_out": f"{left:.0f} s are left"})
             return
         mnist = os.path.join(args.data, "mnist")
-        data = f"mnist:{mnist}" if os.path.isdir(mnist) else "synth:digits?n=60000"
+        data = f"mnist:{mnist}" if os.path.isdir(mnist) else f"synth:digits?n={args.digits}"
         command = [args.drove, "train", "--defaults", "classic", "--data", data, "--test", "none", "--metrics", "none", "--out", "none",
                    "--json", "--quiet", "--model", args.model, "--lr", str(args.lr)] + options
         try:
@@ -136,6 +136,7 @@ def main():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--cpu", default=f"cpu:0-{max(len(os.sched_getaffinity(0)) - 2, 0)}", help="all cores but one, which the device's worker has")
     parser.add_argument("--data", default="../shared/data")
+    parser.add_argument("--digits", type=int, default=60000, help="where there is no MNIST: digits drawn")
     parser.add_argument("--model", default="mlp:512,512,512")
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--lr", type=float, default=0.05)

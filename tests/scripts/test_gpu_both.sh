@@ -3,7 +3,7 @@
 set -eu
 python=$(command -v python3) || { echo "skip: no python3"; exit 77; }
 both="$python $DROVE_SOURCE_DIR/bench/run/gpu_both.py"
-run="$both --drove $DROVE --device fake:?speed=10000 --cpu cpu:0 --model mlp:8 --batch 64 --data nowhere --seconds 0.05 --target 80%"
+run="$both --drove $DROVE --device fake:?speed=10000 --cpu cpu:0 --model mlp:8 --batch 64 --data nowhere --digits 3000 --seconds 0.05 --target 80%"
 
 $run --margin 60 --out made >lines.txt
 "$python" - made/gpu_both.jsonl <<'END'
