@@ -15,8 +15,8 @@ static const char *const example[][2] = {
 
 /* ---- signals ---- */
 
-/* The first evaluation is done: from now on there is something to save. */
-static volatile sig_atomic_t run_has_begun;
+/* The first evaluation is done, or a pack begun: from now on there may be something to save. */
+static volatile sig_atomic_t run_has_begun, last_signal;
 static volatile sig_atomic_t is_first_rank;
 
 static void on_begin(void)
@@ -30,6 +30,7 @@ static void on_signal(int signal_number)
 {
     static const char text[] = "drove: interrupted before training began; no model is saved\n";
     static volatile sig_atomic_t n_signals;
+    last_signal = signal_number;
     drove_train_interrupt(signal_number); /* also for the other ranks, which see this one end */
     if (++n_signals > 1 || !run_has_begun) {
         cli_progress_clear_by_signal();
@@ -194,6 +195,8 @@ static int run(const cli_args *args, const drove_options *options)
     cli_progress_end(&progress);
     if (status != DROVE_OK) {
         int failed = cli_exit_status(status);
+        /* A pack without a member: what else is wrong about options was found before. */
+        if (run_has_begun && last_signal != 0 && status == DROVE_E_ARG) failed = 128 + last_signal;
         drove_ranks_abandon(failed);
         return failed;
     }

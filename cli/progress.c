@@ -25,9 +25,10 @@ enum {
 };
 
 static const char clear_line[] = "\r\033[K";
-static const uint64_t redraw_ns = 100000000; /* at most ten times a second */
-static const uint64_t line_ns = 1000000000;  /* between two lines without a terminal */
-static volatile sig_atomic_t is_drawn;       /* for the signal handler       */
+static const uint64_t redraw_ns = 100000000;     /* at most ten times a second */
+static const uint64_t line_ns = 1000000000;      /* between two lines without a terminal */
+static const uint64_t networks_ns = 3000000000u; /* and of a pack's networks */
+static volatile sig_atomic_t is_drawn;           /* for the signal handler       */
 
 static uint64_t now_ns(void)
 {
@@ -65,7 +66,10 @@ static size_t make_fields(const drove_progress *p, char field[MOST_FIELDS][FIELD
 {
     size_t n = 0;
     char text[FIELD_SIZE];
-    if (isfinite(p->epochs_total)) {
+    if (isnan(p->epochs)) {
+        snprintf(field[n++], FIELD_SIZE, "%llu of %.0f networks", (unsigned long long)p->updates,
+                 p->epochs_total);
+    } else if (isfinite(p->epochs_total)) {
         snprintf(field[n++], FIELD_SIZE, "epoch %.2f/%.6g", p->epochs, p->epochs_total);
     } else {
         snprintf(field[n++], FIELD_SIZE, "epoch %.2f", p->epochs);
@@ -216,12 +220,34 @@ void cli_progress_end(cli_progress *progress)
     progress->holds_last = false;
 }
 
+static void print_networks(cli_progress *progress, const drove_progress *p)
+{
+    const uint64_t now = now_ns();
+    if (progress->printed_ns == 0) progress->printed_ns = now;
+    if (now - progress->printed_ns < networks_ns) return;
+    fprintf(stderr, "drove: model: %llu of %.0f networks trained in %.0f s",
+            (unsigned long long)p->updates, p->epochs_total, p->train_s);
+    if (isfinite(p->eta_s)) fprintf(stderr, ", about %.0f s left", p->eta_s);
+    fputc('\n', stderr);
+    progress->printed_ns = now;
+}
+
 /* ---- callbacks ---- */
+
+static void begin(cli_progress *progress)
+{
+    if (!progress->is_begun && progress->on_begin != NULL) progress->on_begin();
+    progress->is_begun = true;
+}
 
 static void on_progress(void *context, const drove_progress *p)
 {
     cli_progress *progress = context;
-    if (!progress->is_terminal || progress->is_quiet) return;
+    const bool is_pack = isnan(p->epochs);
+    if (is_pack) begin(progress);
+    if (progress->is_quiet || (is_pack && !(p->epochs_total > 0.0))) return;
+    if (is_pack && !progress->is_terminal) print_networks(progress, p);
+    if (!progress->is_terminal) return;
     if (progress->drawn_ns != 0 && now_ns() - progress->drawn_ns < redraw_ns) return;
     char line[LINE_SIZE];
     cli_progress_line(progress, p, terminal_columns(), line, sizeof line);
@@ -231,9 +257,9 @@ static void on_progress(void *context, const drove_progress *p)
 static void on_evaluated(void *context, const drove_progress *p)
 {
     cli_progress *progress = context;
-    if (!progress->is_begun && progress->on_begin != NULL) progress->on_begin();
-    progress->is_begun = true;
+    begin(progress);
     /* Trained before its first step: a pack, whose own lines have told of it. */
+    if (p->epochs == 0.0) progress->printed_train_s = p->train_s;
     if (progress->is_quiet || (p->epochs == 0.0 && p->train_s > 0.0)) return;
     if (progress->is_terminal) {
         on_progress(context, p);

@@ -12,8 +12,8 @@ typedef struct cli_progress {
     bool is_quiet;          /* nothing but warnings                                             */
     bool is_terminal;       /* a bar; else lines of evaluations, at most one a second           */
     bool is_utf8;           /* the locale's character set: blocks instead of number signs       */
-    bool is_begun;          /* the first evaluation is done                                     */
-    void (*on_begin)(void); /* called at the first evaluation; NULL: nothing                   */
+    bool is_begun;          /* the first evaluation is done, or a pack begun                    */
+    void (*on_begin)(void); /* called then; NULL: nothing                                       */
     uint64_t drawn_ns;      /* when the bar was drawn last; 0 = it is not on the screen         */
     uint64_t printed_ns;    /* when the last line of an evaluation was printed; 0: none         */
     bool     holds_last;    /* ... and this one waits, unless a later one takes its place       */

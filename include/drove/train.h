@@ -27,11 +27,11 @@ const char *drove_outcome_name(drove_outcome outcome);
 
 /* State of a run at an evaluation, or between two for a display.  Missing numbers are NaN. */
 typedef struct drove_progress {
-    double   epochs;         /* done */
-    double   epochs_total;   /* of the budget; NaN without an epoch budget */
+    double   epochs;         /* done; NaN: a pack's networks are being trained (--model auto) */
+    double   epochs_total;   /* of the budget; NaN: none; of a pack: networks planned, 0: not yet */
     double   fraction;       /* of the budget used, 0 .. 1; NaN when unknown */
     uint64_t examples;       /* gradients of examples computed */
-    uint64_t updates;        /* steps added to the parameters */
+    uint64_t updates;        /* steps added to the parameters; of a pack: networks trained */
     double   train_s;        /* training clock: no loading, evaluation, output */
     double   examples_per_s; /* recent */
     double   eta_s;          /* time left, seconds */

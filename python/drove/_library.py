@@ -121,11 +121,11 @@ def make_options(values):
 class Progress:
     """The state of a run at an evaluation, or between two.  Numbers that are not known are NaN."""
 
-    epochs: float  #: done
-    epochs_total: float  #: of the budget
+    epochs: float  #: done; NaN: networks of a pack are being trained
+    epochs_total: float  #: of the budget; of a pack: networks planned, 0: not known yet
     fraction: float  #: of the budget that is used, 0 to 1
     examples: int
-    updates: int
+    updates: int  #: of a pack: networks trained
     train_s: float  #: seconds of training alone
     examples_per_s: float
     eta_s: float  #: seconds that are left
@@ -154,7 +154,8 @@ class Progress:
         return {name: getattr(self, name) for name in names if not math.isnan(getattr(self, name))}
 
     def __str__(self):
-        parts = [f"{self.epochs:.2f} epochs"]
+        is_pack = math.isnan(self.epochs)
+        parts = [f"{self.updates} of {self.epochs_total:.0f} networks" if is_pack else f"{self.epochs:.2f} epochs"]
         for name, value in (("loss", self.loss), ("test loss", self.test_loss)):
             if not math.isnan(value):
                 parts.append(f"{name} {value:.4g}")

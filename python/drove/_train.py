@@ -241,6 +241,8 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     if error is not None:
         lib.drove_result_destroy(result[0])
         raise error
+    if code == lib.DROVE_E_ARG and watcher.was_interrupted:  # before a member of a pack was trained
+        raise KeyboardInterrupt(why)
     given.check(code, why)
     try:
         outcome = text(lib.drove_outcome_name(lib.drove_result_outcome(result[0])))

@@ -22,7 +22,9 @@ enum {
     FINISHERS = 5
 };
 static const double MOST_STEPS = 6000.0, LEAST_STEPS = 600.0; /* of a unit */
-static const double SPENT = 0.9; /* of a budget, by units; the rest is the ensemble's */
+static const double SPENT = 0.9;           /* of a budget, by units; the rest is the ensemble's */
+static const double PREPARED = 0.5;        /* of it, at most, before there are units */
+static const uint64_t TOLD_NS = 100000000; /* between two words about its progress */
 
 /* Rows up to which a batch has so many, and a pack so many divisions. */
 static const struct size_row {
@@ -52,7 +54,7 @@ typedef struct pack {
     size_t n_trained[DROVE_PACK_MOST_DIVISIONS];
     drove_judge judge;
     drove_spread spread;
-    uint64_t begun_ns;
+    uint64_t begun_ns, told_ns;
     atomic_uint n_begun, n_done;    /* units; relaxed: shown, and share out a budget */
     unsigned n_planned, n_finished; /* n_finished: in all processes */
 } pack;
@@ -62,12 +64,35 @@ static double seconds_since(uint64_t ns)
     return (double)(drove__now_ns() - ns) * 1e-9;
 }
 
-static bool is_over(void *context)
+/* The caller wants its end. */
+static bool is_halted(const pack *p)
 {
-    const pack *p = context;
-    if (drove__spread_is_halted(&p->spread)) return true;
-    if (p->opt->is_over != NULL && p->opt->is_over(p->opt->context)) return true;
-    return p->opt->seconds > 0.0 && seconds_since(p->begun_ns) >= p->opt->seconds;
+    return drove__spread_is_halted(&p->spread) ||
+           (p->opt->is_over != NULL && p->opt->is_over(p->opt->context));
+}
+
+static bool is_over(const pack *p)
+{
+    return is_halted(p) || (p->opt->seconds > 0.0 && seconds_since(p->begun_ns) >= p->opt->seconds);
+}
+
+/* On the caller's thread. */
+static void tell(pack *p)
+{
+    const uint64_t now = drove__now_ns();
+    if (p->opt->tell == NULL || now - p->told_ns < TOLD_NS) return;
+    p->told_ns = now;
+    const drove_pack_told told = {.n_done = atomic_load_explicit(&p->n_done, memory_order_relaxed),
+                                  .n_units = p->n_planned,
+                                  .seconds = (double)(now - p->begun_ns) * 1e-9};
+    p->opt->tell(p->opt->context, &told);
+}
+
+/* While the caller waits for processes. */
+static bool tell_and_look(void *context)
+{
+    tell(context);
+    return is_over(context);
 }
 
 /* ---- members ---- */
@@ -127,8 +152,13 @@ static drove_status add_racer(pack *p, const drove_member *member, bool *is_adde
 static drove_status add_all(pack *p)
 {
     bool is_added;
-    for (size_t i = 0; i < drove__n_members; i++)
+    /* Where embeddings take long, those that are done; ranks have to have the same. */
+    for (size_t i = 0; i < drove__n_members; i++) {
+        const double most = PREPARED * p->opt->seconds;
+        const bool ends = is_halted(p) || (most > 0.0 && seconds_since(p->begun_ns) > most);
+        if (p->n_racers > 0 && p->spread.exchange.n <= 1 && ends) break;
         DROVE_TRY(add_racer(p, &drove__members[i], &is_added));
+    }
     if (drove__judge_init(&p->judge, p->opt->data, p->racer[0].model)) return DROVE_OK;
     return drove__fail(DROVE_E_UNSUPPORTED,
                        "--model auto: expected the loss softmax, sigmoid, logistic or squared");
@@ -149,13 +179,18 @@ typedef struct round_of_units {
     drove_spread_unit unit[DROVE_SPREAD_MOST_UNITS];
 } round_of_units;
 
-static void tell(pack *p)
+/* Of a unit under way. */
+typedef struct looker {
+    pack *pack;
+    bool tells;     /* it is on the caller's thread */
+    bool is_needed; /* time does not end it before it is judged once: there is a model */
+} looker;
+
+static bool unit_is_over(void *context)
 {
-    drove_pack_told told = {.n_done = atomic_load_explicit(&p->n_done, memory_order_relaxed),
-                            .n_units = p->n_planned,
-                            .n_members = p->n_racers,
-                            .seconds = seconds_since(p->begun_ns)};
-    if (p->opt->tell != NULL) p->opt->tell(p->opt->context, &told);
+    const looker *l = context;
+    if (l->tells) tell(l->pack);
+    return l->is_needed ? is_halted(l->pack) : is_over(l->pack);
 }
 
 /* Seconds for a unit that begins now: its share of what is left of the budget. */
@@ -183,6 +218,7 @@ static void run_unit(void *context, size_t number, unsigned thread)
     const racer *r = item->racer;
     const unsigned d = item->division;
     const drove_divisions *all = &p->divisions;
+    looker look = {.pack = p, .tells = thread == 0, .is_needed = r == p->racer && d == 0};
     const drove_unit_task task = {.member = &r->member,
                                   .model = r->model,
                                   .data = r->embedding != NULL ? r->embedding->data : p->opt->data,
@@ -196,8 +232,8 @@ static void run_unit(void *context, size_t number, unsigned thread)
                                   .n_steps = steps_of(p, &r->member),
                                   .seconds = allotment(p),
                                   .batch = p->batch,
-                                  .is_over = is_over,
-                                  .context = p};
+                                  .is_over = unit_is_over,
+                                  .context = &look};
     const unsigned n_parts = drove__spread_parts(&p->spread); /* the others do as many */
     atomic_fetch_add_explicit(&p->n_begun, n_parts, memory_order_relaxed);
     const drovek_thread before = drovek_thread_borrow();
@@ -205,7 +241,6 @@ static void run_unit(void *context, size_t number, unsigned thread)
     if (to->status != DROVE_OK) drove__error_copy(to->error);
     drovek_thread_give_back(before);
     atomic_fetch_add_explicit(&p->n_done, n_parts, memory_order_relaxed);
-    if (thread == 0) tell(p);
 }
 
 /* `before` is how this process came to them. */
@@ -263,18 +298,22 @@ static unsigned n_better(const pack *p, const racer *r)
     return n;
 }
 
-/* A round for each division, of the members that are still in the race. */
+/* A round for each division, of the members that are still in the race.  Of a round that was cut
+ * short the few members that finished would be all of the pack: only the first such counts. */
 static drove_status race(pack *p)
 {
     unit_item item[DROVE_PACK_MOST_MEMBERS];
+    unsigned n = 0;
     for (unsigned d = 0; d < p->n_divisions; d++)
         p->n_planned += places(p, d) < p->n_racers ? places(p, d) : p->n_racers;
-    for (unsigned d = 0; d < p->n_divisions; d++) {
-        unsigned n = 0;
+    for (unsigned d = 0;; d++) {
         bool ends = d > 0 && is_over(p);
         DROVE_TRY(drove__spread_agree(&p->spread, DROVE_OK, &ends));
-        if (ends) break;
+        for (unsigned i = 0; i < n && ends && d > 1; i++)
+            if (!isfinite(item[i].racer->unit[d - 1].loss)) p->n_divisions = d - 1;
+        if (ends || d == p->n_divisions) break;
         bool goes_on[DROVE_PACK_MOST_MEMBERS];
+        n = 0;
         for (unsigned i = 0; i < p->n_racers; i++) {
             const racer *r = &p->racer[i];
             goes_on[i] = r->n_units == d && isfinite(r->loss) && n_better(p, r) < places(p, d);
@@ -345,6 +384,10 @@ static drove_status find_finishers(pack *p, finish *f)
     for (unsigned i = 0; i < p->n_racers; i++)
         if (isfinite(p->racer[i].loss) && p->racer[i].n_units > f->n_divisions)
             f->n_divisions = p->racer[i].n_units;
+    if (f->n_divisions > p->n_divisions) f->n_divisions = p->n_divisions;
+    if (f->n_divisions == 0 && is_halted(p))
+        return drove__fail(DROVE_E_ARG, "interrupted before a member of the pack was trained; no "
+                                        "model is saved");
     if (f->n_divisions == 0)
         return drove__fail(DROVE_E_ARG,
                            "--model auto: expected time for one member, found none left "
@@ -353,7 +396,7 @@ static drove_status find_finishers(pack *p, finish *f)
     const size_t n_outputs = p->judge.n_outputs;
     for (unsigned i = 0; i < p->n_racers; i++) {
         racer *r = &p->racer[i];
-        if (r->n_units != f->n_divisions || !isfinite(r->loss)) continue;
+        if (r->n_units < f->n_divisions || !isfinite(r->loss)) continue;
         float *z = f->output[f->n] = drove__alloc(f->n_rows * n_outputs, sizeof *z);
         if (z == NULL) return drove__fail_nomem("outputs of members", f->n_rows * n_outputs * 4);
         f->racer[f->n++] = r;
@@ -407,7 +450,8 @@ static void fill_record(const pack *p, const finish *f, const drove_ensemble *e)
     for (unsigned i = 0; i < p->n_racers; i++) {
         const racer *from = &p->racer[i];
         drove_pack_member *m = &r->member[i];
-        *m = (drove_pack_member){.loss = from->loss, .n_divisions = from->n_units};
+        *m = (drove_pack_member){.loss = from->n_units > 0 ? from->loss : INFINITY,
+                                 .n_divisions = from->n_units};
         strcpy(m->name, from->member.name);
         for (unsigned d = 0; d < from->n_units; d++)
             m->epochs += from->unit[d].epochs / from->n_units;
@@ -518,13 +562,14 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
     p->spread = (drove_spread){.exchange = options->exchange,
                                .n_threads = options->n_threads,
                                .n_procs = options->n_procs,
-                               .is_over = is_over,
+                               .is_over = tell_and_look,
                                .context = p};
+    tell(p);
     drove_status status = drove__spread_init(&p->spread);
     if (status == DROVE_OK) status = prepare(p);
     status = drove__spread_agree(&p->spread, status, &(bool){false});
-    /* What came before members takes half of a budget at most. */
-    const uint64_t most_ns = (uint64_t)(0.5e9 * options->seconds);
+    /* What came before members takes no more of a budget. */
+    const uint64_t most_ns = (uint64_t)(PREPARED * 1e9 * options->seconds);
     if (options->seconds > 0.0 && drove__now_ns() - p->begun_ns > most_ns)
         p->begun_ns = drove__now_ns() - most_ns;
     if (status == DROVE_OK) status = race(p);

@@ -16,8 +16,8 @@
 #include "pack/record.h"
 #include "data/data.h"
 
-typedef struct drove_pack_told {         /* while it trains */
-    unsigned n_done, n_units, n_members; /* n_units: as planned now */
+typedef struct drove_pack_told { /* while it trains */
+    unsigned n_done, n_units;    /* networks trained, and planned now; 0: not known yet */
     double   seconds;
 } drove_pack_told;
 
@@ -34,12 +34,13 @@ typedef struct drove_pack_options {
     double                epochs;       /* of each member; 0: by the data */
     double                seconds;      /* budget; 0: none */
     bool (*is_over)(void *context);     /* true: it ends, with what there is; on any thread */
-    void (*tell)(void *context, const drove_pack_told *told); /* on the caller's; may be NULL */
+    /* At its beginning, then about ten times a second; on the caller's thread.  May be NULL. */
+    void (*tell)(void *context, const drove_pack_told *told);
     void *context;
 } drove_pack_options;
 
 /* *model with its parameters *theta (drove__alloc): the caller's.  Errors: DROVE_E_UNSUPPORTED (a
- * loss that no pack learns with), DROVE_E_SHAPE (one row), DROVE_E_NOMEM, DROVE_E_ARG (interrupted
+ * loss that no pack learns with), DROVE_E_SHAPE (one row), DROVE_E_NOMEM, DROVE_E_ARG (it was over
  * before a member had learnt anything), DROVE_E_SYSTEM (a process has died), those of an engine and
  * of the exchange. */
 drove_status drove__pack_train(const drove_pack_options *options, drove_model **model,

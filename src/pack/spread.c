@@ -105,7 +105,6 @@ drove_status drove__spread_agree(const drove_spread *spread, drove_status status
 
 typedef struct result { /* followed by theta and output */
     double loss, epochs;
-    uint64_t n_steps;
 } result;
 
 static size_t result_bytes(const drove_spread_unit *u)
@@ -116,7 +115,7 @@ static size_t result_bytes(const drove_spread_unit *u)
 static void write_result(const drove_spread_unit *from, char *to)
 {
     const drove_unit *u = from->unit;
-    const result head = {.loss = u->loss, .epochs = u->epochs, .n_steps = u->n_steps};
+    const result head = {.loss = u->loss, .epochs = u->epochs};
     memcpy(to, &head, sizeof head);
     memcpy(to + sizeof head, u->theta, from->n_theta * sizeof *u->theta);
     memcpy(to + sizeof head + from->n_theta * sizeof *u->theta, u->output,
@@ -130,7 +129,6 @@ static void read_result(const char *from, drove_spread_unit *to)
     memcpy(&head, from, sizeof head);
     u->loss = head.loss;
     u->epochs = head.epochs;
-    u->n_steps = head.n_steps;
     memcpy(u->theta, from + sizeof head, to->n_theta * sizeof *u->theta);
     memcpy(u->output, from + sizeof head + to->n_theta * sizeof *u->theta,
            to->n_output * sizeof *u->output);
@@ -181,7 +179,6 @@ static drove_status exchange_units(const drove_spread *s, drove_spread_unit *uni
 typedef struct child_unit { /* shared; written by the child */
     float *theta, *output;  /* shared; set before the fork */
     double loss, epochs;
-    uint64_t n_steps;
     drove_status status;
     char error[DROVE_ERROR_TEXT_SIZE];
 } child_unit;
@@ -215,7 +212,6 @@ static _Noreturn void child_main(const drove_spread *s, family *f, part *p, pid_
         if (to->status != DROVE_OK) continue;
         to->loss = u->loss;
         to->epochs = u->epochs;
-        to->n_steps = u->n_steps;
         memcpy(to->theta, u->theta, unit[i].n_theta * sizeof *to->theta);
         memcpy(to->output, u->output, unit[i].n_output * sizeof *to->output);
     }
@@ -316,8 +312,7 @@ static void adopt(family *f, drove_spread_unit *unit, unsigned n_procs, unsigned
         *unit[i].unit = (drove_unit){.theta = from->theta,
                                      .output = from->output,
                                      .loss = from->loss,
-                                     .epochs = from->epochs,
-                                     .n_steps = from->n_steps};
+                                     .epochs = from->epochs};
         from->theta = from->output = NULL;
     }
 }

@@ -15,7 +15,7 @@ enum {
     LEAST_LOOK_STEPS = 40, /* between two evaluations, in whole epochs */
     PATIENCE = 6,          /* evaluations */
     LEAST_FALLING_STEPS = 300,
-    CLOCK_STEPS = 16 /* between two looks at the clock */
+    CLOCK_STEPS = 16 /* between two looks at the clock, and for a request to end */
 };
 static const double CLIP = 1.0;    /* norm of a gradient: a far target is one step */
 static const double FLAT = 0.5;    /* of a budget of time, before the step size falls */
@@ -36,7 +36,8 @@ typedef struct trainer {
     unsigned n_worse;
     double wanted_loss;                      /* that counts as better */
     uint64_t begun_ns, fall_from, n_falling; /* n_falling 0: the step size does not fall yet */
-    double part_of_time, fall_time;          /* behind it; when the step size began to fall */
+    /* behind it, 1 once it is over; when the step size began to fall */
+    double part_of_time, fall_time;
     float eta;
 } trainer;
 
@@ -97,9 +98,12 @@ static void trainer_fini(trainer *r)
 /* The step size: while it falls, by the steps, or by the time where that is short. */
 static float step_size(trainer *r)
 {
-    const double most = r->task->seconds;
-    if (most > 0.0 && r->n_steps % CLOCK_STEPS == 0)
-        r->part_of_time = (double)(drove__now_ns() - r->begun_ns) * 1e-9 / most;
+    const drove_unit_task *t = r->task;
+    const double most = t->seconds;
+    if (r->n_steps % CLOCK_STEPS == 0) {
+        if (most > 0.0) r->part_of_time = (double)(drove__now_ns() - r->begun_ns) * 1e-9 / most;
+        if (t->is_over(t->context)) r->part_of_time = 1.0;
+    }
     if (r->n_falling == 0) return r->eta;
     double at = (double)(r->n_steps - r->fall_from) / (double)r->n_falling;
     if (most > 0.0) at = fmax(at, (r->part_of_time - r->fall_time) / (1.0 - r->fall_time));
@@ -211,7 +215,6 @@ static drove_status train(trainer *r, drove_unit *out)
         for (uint64_t i = 0; i < each; i++) DROVE_TRY(train_epoch(r, epoch++));
         DROVE_TRY(look(r, out));
     }
-    out->n_steps = r->n_steps;
     return DROVE_OK;
 }
 

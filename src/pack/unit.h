@@ -20,17 +20,17 @@ typedef struct drove_unit_task {
     uint64_t            n_steps; /* at most, about */
     double              seconds; /* it ends by then, its step size with it; 0: after its epochs */
     size_t              batch;
-    /* True: the unit ends, with what is best so far.  On the thread that trains it. */
+    /* True: the unit ends within a few steps and an evaluation, with what is best so far.  On the
+     * thread that trains it, every few steps. */
     bool (*is_over)(void *context);
     void *context;
 } drove_unit_task;
 
 typedef struct drove_unit {
-    float   *theta;  /* [n_params] with the least loss on the held rows; drove__alloc */
-    float   *output; /* [n_held][n_outputs] there */
-    double   loss;   /* of the held rows; infinity: never finite */
-    double   epochs; /* where it was least */
-    uint64_t n_steps;
+    float *theta;  /* [n_params] with the least loss on the held rows; drove__alloc */
+    float *output; /* [n_held][n_outputs] there */
+    double loss;   /* of the held rows; infinity: never finite */
+    double epochs; /* where it was least */
 } drove_unit;
 
 /* Errors: DROVE_E_NOMEM, those of an engine. */

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 
 static const double LEAST_PROGRESS = 0.01; /* against a constant guess */
-static const double TOLD_S = 3.0;          /* between two lines about its progress */
 enum { MOST_KEYS = 4096 };
 static const char LR_TO_GO_ON[] = "0.001"; /* with the network that it made */
 
@@ -142,7 +141,8 @@ static void say_keys(const drove_schema *schema, const drove_callbacks *cb)
 typedef struct making {
     const drove_callbacks *cb;
     const drove_interrupt *interrupt;
-    double told_s;
+    double budget_s; /* 0: none */
+    unsigned n_threads;
 } making;
 
 static bool is_over(void *context)
@@ -151,14 +151,29 @@ static bool is_over(void *context)
     return drove__run_signal(m->interrupt) != 0;
 }
 
+/* As include/drove/train.h has it.  With a budget more networks are planned while there is time. */
 static void tell(void *context, const drove_pack_told *told)
 {
-    making *m = context;
-    if (told->seconds - m->told_s < TOLD_S || told->n_done >= told->n_units) return;
-    m->told_s = told->seconds;
-    const double left = told->seconds * (told->n_units - told->n_done) / told->n_done;
-    drove__run_say(m->cb, "model: %u of %u networks trained in %.0f s, about %.0f s left",
-                   told->n_done, told->n_units, told->seconds, left);
+    const making *m = context;
+    if (m->cb->progress == NULL) return;
+    const double done = fmin(told->n_done, told->n_units), planned = fmax(told->n_units, 1.0);
+    const double part = m->budget_s > 0.0 ? told->seconds / m->budget_s : done / planned;
+    drove_progress p = {.epochs = NAN,
+                        .epochs_total = told->n_units,
+                        .updates = (uint64_t)done,
+                        .fraction = fmin(part, 1.0),
+                        .train_s = told->seconds,
+                        .eta_s = part > 0.0 ? fmax(told->seconds / part - told->seconds, 0.0) : NAN,
+                        .loss = NAN,
+                        .loss_initial = NAN,
+                        .accuracy = NAN,
+                        .test_loss = NAN,
+                        .test_accuracy = NAN,
+                        .target_loss = NAN,
+                        .n_workers = m->n_threads,
+                        .validation_loss = NAN,
+                        .validation_accuracy = NAN};
+    m->cb->progress(m->cb->context, &p);
 }
 
 /* "mlp:64 bins 45 %, linear 20 %" */
@@ -224,7 +239,10 @@ drove_status drove__pack_make(const drove_config *config, drove_problem *problem
     const drove_model_io io = drove__data_io(problem->train);
     const bool is_open = drove__config_is_own(config, "until");
     const bool has_procs = workers->plan.host == DROVE_HOST_PROCS;
-    making m = {.cb = cb, .interrupt = interrupt};
+    making m = {.cb = cb,
+                .interrupt = interrupt,
+                .budget_s = !is_open && isfinite(until->seconds) ? until->seconds : 0.0,
+                .n_threads = workers->plan.n_asked};
     drove_model *model;
     float *theta;
     const drove_pack_options options = {
@@ -241,7 +259,7 @@ drove_status drove__pack_make(const drove_config *config, drove_problem *problem
                      .context = workers->transport},
         .most_members = config->problem.most_members,
         .epochs = !is_open && isfinite(until->epochs) ? until->epochs : 0.0,
-        .seconds = !is_open && isfinite(until->seconds) ? until->seconds : 0.0,
+        .seconds = m.budget_s,
         .is_over = is_over,
         .tell = tell,
         .context = &m};

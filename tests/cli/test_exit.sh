@@ -97,22 +97,74 @@ wait $pid || status=$?
 wanted='drove: interrupted before training began; no model is saved'
 [ "$(tail -n 1 err.txt)" = "$wanted" ] || fail "SIGTERM at the start: $(cat err.txt)"
 
-# The same while the members of a pack are trained.
+# A pack: the first signal ends the race, and what there is becomes the model; nothing is left to do but what is asked for.
 awk 'BEGIN {
     srand(1)
     for (j = 0; j < 20; j++) printf "c%d,", j
     print "kind"
     for (i = 0; i < 20000; i++) {
-        for (j = 0; j < 20; j++) printf "%.3f,", rand()
-        print rand() < 0.5 ? "big" : "small"
+        for (j = sum = 0; j < 20; j++) { x = rand(); sum += x; printf "%.3f,", x }
+        print (sum + rand() > 10.5 ? "big" : "small")
     }
-}' >noise.csv
-"$DROVE" train noise.csv --label kind --out pack >out.txt 2>err.txt &
+}' >sums.csv
+wait_for_networks() { # N: until so many networks are trained, or more; the program's process is $pid
+    for _ in $(seq 600); do
+        [ "$(sed -n 's/^drove: model: \([0-9]*\) of [0-9]* networks trained in.*/\1/p' err.txt | tail -n 1)0" -lt "${1}0" ] || return 0
+        kill -0 "$pid" || fail "it ended before: $(cat err.txt)"
+        sleep 0.1
+    done
+    fail "not $1 networks in a minute: $(cat err.txt)"
+}
+for how in "--threads 2" "--workers procs:2"; do
+    rm -rf pack err.txt && : >err.txt
+    # shellcheck disable=SC2086
+    "$DROVE" train sums.csv --label kind --until epochs=1000 $how --json --out pack >out.txt 2>err.txt &
+    pid=$!
+    wait_for_networks 1
+    kill -INT $pid
+    SECONDS=0
+    status=0
+    wait $pid || status=$?
+    [ "$status" = 130 ] || fail "SIGINT in a pack, $how: expected 130, found $status: $(cat err.txt)"
+    [ "$SECONDS" -le 20 ] || fail "SIGINT in a pack, $how: left after $SECONDS s"
+    grep -q '"outcome": "interrupted"' out.txt && grep -q '"networks": [1-9]' out.txt || fail "SIGINT in a pack: $(cat out.txt)"
+    grep -q '^drove: model: interrupted: fewer networks than planned$' err.txt || fail "SIGINT in a pack: $(cat err.txt)"
+    grep -q 'epoch nan' err.txt && fail "SIGINT in a pack: $(cat err.txt)"
+done
+run_for 0 eval pack --data sums.csv
+run_for 0 train --defaults auto --resume pack
+grep -q '^drove: --resume: nothing to do: 0 epochs are done' err.txt || fail "an interrupted pack, resumed: $(cat err.txt)"
+run_for 0 train --defaults auto --resume pack --until epochs=1 --json
+grep -q '"epochs": 1.0' out.txt || fail "an interrupted pack, one epoch more: $(cat out.txt)"
+
+# The second signal does not wait: not for the ensemble, either.
+: >err.txt
+"$DROVE" train sums.csv --label kind --until epochs=1000 --threads 1 --out other >out.txt 2>err.txt &
 pid=$!
-sleep 0.5
+wait_for_networks 0
+kill -STOP $pid # so that it does not end in between
 kill -INT $pid
+kill -CONT $pid
+while kill -TERM $pid 2>/dev/null; do :; done
 status=0
 wait $pid || status=$?
-[ "$status" = 130 ] || fail "SIGINT in a pack: expected 130, found $status"
-[ "$(tail -n 1 err.txt)" = "$wanted" ] || fail "SIGINT in a pack: $(cat err.txt)"
-[ ! -e pack ] || fail "SIGINT in a pack: nothing was to be saved"
+[ "$status" = 143 ] && [ ! -s out.txt ] && [ ! -e other ] || fail "second signal in a pack: $status $(cat err.txt out.txt)"
+
+# At any moment (a script's background process ignores SIGINT until the program has its handler): one line and no folder, or a summary and a model.
+for moment in 0.02 0.06 0.1 0.15 0.2 0.25 0.3 0.4 0.5 0.7; do
+    rm -rf other
+    "$DROVE" train sums.csv --label kind --until epochs=1000 --threads 1 --json --out other >out.txt 2>err.txt &
+    pid=$!
+    sleep $moment
+    kill -TERM $pid
+    status=0
+    wait $pid || status=$?
+    [ "$status" = 143 ] || fail "SIGTERM after $moment s: expected 143, found $status: $(cat err.txt)"
+    if [ -e other/model.safetensors ]; then
+        grep -q '"outcome": "interrupted"' out.txt || fail "SIGTERM after $moment s: $(cat out.txt)"
+    elif [ -s err.txt ]; then # else it came before the handler
+        [ ! -e other ] && [ ! -s out.txt ] && [ "$(wc -l <err.txt)" = 1 ] &&
+            grep -q "^$wanted\$\|^drove: interrupted before a member of the pack was trained; no model is saved\$" err.txt ||
+            fail "SIGTERM after $moment s: $(cat err.txt out.txt)"
+    fi
+done

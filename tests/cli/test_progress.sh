@@ -44,6 +44,17 @@ if locale -a 2>/dev/null | grep -qix 'C.utf-\?8'; then
         END { if (NR < 2) exit 1 }' <<<"$eighths" || fail "bars: $eighths"
 fi
 
+# That of a pack has its networks; elsewhere a line each three seconds.
+awk 'BEGIN { srand(1); print "x,z,y"; for (i = 0; i < 3000; i++) { x = rand(); z = rand(); print x "," z "," x * z + 0.1 * rand() } }' >table.csv
+LC_ALL=C TERM=xterm script -qec "stty cols 100; '$DROVE' train table.csv --label y --threads 1 --until seconds=2 --out none" typescript \
+    >screen.txt 2>&1 || fail "failed: $(cat screen.txt)"
+tr '\r' '\n' <screen.txt | grep $'\033\\[K$' | sed $'s/\033\\[K$//' >bars.txt
+grep -q '^ *[0-9]* % \[[#-]*\]  [0-9]* of [1-9][0-9]* networks  .* left  1 worker$' bars.txt || fail "a pack: $(cat bars.txt)"
+awk '$1 < at { print "it goes back: " $0; exit 1 } { at = $1 } END { exit at < 60 }' bars.txt || fail "a pack: $(cat bars.txt)"
+grep -q 'networks trained in' screen.txt && fail "a line beside the bar: $(cat screen.txt)"
+"$DROVE" train table.csv --label y --threads 1 --until seconds=8 --out none >out.txt 2>err.txt || fail "$(cat err.txt)"
+grep -q '^drove: model: [0-9]* of [0-9]* networks trained in [0-9]* s, about [0-9]* s left$' err.txt || fail "expected a line: $(cat err.txt)"
+
 # The bar of drove sweep has the best setting so far.
 cat >study.yaml <<'YAML'
 options: {data: "synth:digits?n=300", model: "mlp:16", test: none, defaults: classic, strategy: sequential, threads: 1, until: "loss=50%,epochs=200"}

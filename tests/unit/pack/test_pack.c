@@ -218,8 +218,81 @@ TEST(a_pack_that_is_over_before_it_has_a_member)
     drove_pack_options options = options_of(data, &io, &kernels);
     options.is_over = is_over_at_once;
     assert_int_equal(drove__pack_train(&options, &model, &theta, &record), DROVE_E_ARG);
+    assert_string_equal(drove_error_text(),
+                        "interrupted before a member of the pack was trained; no model is saved");
     assert_null(model);
     assert_null(theta);
+    drove_data_destroy(data);
+}
+
+typedef struct watch {
+    unsigned n_looks, most; /* how often it asked whether it is over; when it is */
+    unsigned n_told, n_done, n_units;
+} watch;
+
+static bool is_over_by_and_by(void *context)
+{
+    watch *w = context;
+    return ++w->n_looks > w->most;
+}
+
+static void count_told(void *context, const drove_pack_told *told)
+{
+    watch *w = context;
+    if (w->n_told++ == 0) assert_int_equal(told->n_units, 0); /* before embeddings are made */
+    assert_true(told->n_done >= w->n_done && told->n_done <= told->n_units);
+    w->n_done = told->n_done;
+    w->n_units = told->n_units;
+}
+
+/* Whenever that is, of as many divisions as five members, or all of fewer, have finished. */
+TEST(a_pack_that_is_interrupted_is_of_what_is_finished)
+{
+    enum { N_MEMBERS = 6, FINISHERS = 5 };
+    drove_data *data = rig_signs(160, 0);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    unsigned n_interrupted = 0, most_divisions = 0;
+    bool is_done = false;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    for (unsigned most = 1; !is_done; most += 1 + most / 4) {
+        watch w = {.most = most};
+        drove_pack_record record;
+        drove_model *model;
+        float *theta;
+        drove_pack_options options = options_of(data, &io, &kernels);
+        options.epochs = 12;
+        options.most_members = N_MEMBERS;
+        options.is_over = is_over_by_and_by;
+        options.tell = count_told;
+        options.context = &w;
+        const drove_status status = drove__pack_train(&options, &model, &theta, &record);
+        assert_true(w.n_told > 0);
+        if (status != DROVE_OK) {
+            assert_int_equal(n_interrupted, 0);
+            assert_non_null(strstr(drove_error_text(), "interrupted before a member"));
+            continue;
+        }
+        unsigned n_finished = 0, n_trained = 0;
+        is_done = !record.is_interrupted;
+        n_interrupted += record.is_interrupted;
+        assert_true(isfinite(record.loss));
+        for (unsigned i = 0; i < record.n; i++) {
+            const drove_pack_member *m = &record.member[i];
+            n_trained += m->n_divisions > 0;
+            n_finished += m->n_divisions >= record.n_divisions;
+            assert_true(isfinite(m->loss) == (m->n_divisions > 0));
+            assert_true(m->share == 0.0 || m->n_divisions >= record.n_divisions);
+        }
+        assert_true(n_finished >= (record.n_divisions == 1 ? 1 : FINISHERS));
+        assert_true(n_trained == N_MEMBERS || record.n_divisions == 1);
+        assert_true(record.n_divisions >= most_divisions);
+        most_divisions = record.n_divisions;
+        drove__model_destroy(model);
+        drove__free(theta);
+    }
+    assert_int_equal(most_divisions, 5);
+    assert_true(n_interrupted > 5);
     drove_data_destroy(data);
 }
 
