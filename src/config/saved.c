@@ -61,6 +61,9 @@ drove_status drove_options_resume(drove_options *options, const char *folder)
                         path, object == NULL ? error.text : "none");
     }
     if (status == DROVE_OK) status = drove__options_unpack(saved, DROVE_FROM_RUN, &result);
+    /* The end of a pack was that of its members: its network is trained on only if asked for. */
+    if (status == DROVE_OK && json_is_object(json_object_get(object, "pack")))
+        status = drove__options_set(&result, "until", "epochs=0", DROVE_FROM_RUN);
     json_decref(object);
     free(text);
     free(path);

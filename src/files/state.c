@@ -584,7 +584,8 @@ static drove_status load_standing(const drove_problem *problem, drove_state *sta
     DROVE_TRY(drove__safetensors_want(st, "standing", DROVE_T_F64, N_STANDING, &bytes));
     memcpy(standing, bytes, sizeof standing);
     unpack_standing(&state->standing, standing);
-    state->standing.train_ns = counters[2];
+    /* Without a step it was a pack's time: the training of its network begins now. */
+    state->standing.train_ns = counters[1] > 0 ? counters[2] : 0;
     state->standing.n_evaluations = counters[3];
     state->standing.since_best = counters[4];
     state->standing.evaluation_slot = counters[5];

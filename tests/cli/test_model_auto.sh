@@ -72,6 +72,10 @@ grep -q '^drove: --resume: nothing to do: 0 epochs are done' err.txt || fail "no
 grep -q 'model: a pack' err.txt && fail "expected no second pack: $(cat err.txt)"
 run_for 0 train --resume whole --until epochs=2 --json
 [ "$(number epochs out.txt)" = 2.0 ] && grep -q '"pack": null' out.txt || fail "two more epochs: $(cat out.txt)"
+awk -v pack="$(number seconds whole.json)" -v own="$(number train_s out.txt)" 'BEGIN { exit !(own < pack / 2) }' ||
+    fail "the network's time has that of its members in it: $(number train_s out.txt) s"
+run_for 0 train --resume sum
+grep -q '^drove: --resume: nothing to do: 0 epochs are done' err.txt || fail "the epochs of members are trained again: $(cat err.txt)"
 [ "$(number loss out.txt)" != "$(number loss whole.json)" ] || fail "two epochs changed nothing"
 run_for 0 train sum.csv --label y --model sum --threads 1 --until updates=5 --json --out none
 [ "$(number updates out.txt)" = 5 ] || fail "--model sum: $(cat out.txt)"
