@@ -70,6 +70,7 @@ verdict methods/papers.md 'yes: 91.3 % on 64 nodes' 'elastic.simgrid("GoogLeNet 
 plant results/thesis.md 'Back-off takes the mutex to `1.82` s.' 'backoff16("mutex | linear", 3) | given 16' 'no number of its claim is 1.82'
 plant results/widths.md 'Eight bits are 9.7 times as fast as floats.' '9.7 > 1' 'no number of its claim is 9.7'
 plant results/elastic.md '`easgd-hogwild` takes less time than Original EASGD.' 'every("easgd-sync3", 4) < every("easgd", 4)' 'names easgd-hogwild, and no check reads a row of it'
+plant results/sparse-threads.md 'A run of w8a is no gain with two threads.' 'zen3("^a9a", 5) < 1' 'names w8a, and no check reads a row of it'
 plant results/thesis.md 'With 16 and 32 workers the staleness of HOGWILD! falls with the batch.' 'all(evals(f"hogwild | {m} | 256", 4) > evals(f"hogwild | {m} | 16", 4) for m in (16, 32))' '"falls" asks for a truth with <'
 plant results/elastic.md 'Sync EASGD3 is slower than Original EASGD.' 'every("easgd-sync3", 4) < every("easgd", 4)' '"slower" asks for a truth with >'
 plant results/peers.md 'JAX with two threads is faster than drove.' 'zen3two("JAX, scan, 2 threads", 1) < zen3two("drove, sync", 1)' '"faster" asks for a truth with >'
