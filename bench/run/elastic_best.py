@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Each elastic method at its own best step size and pull, from the folder of a sweep of examples/studies/elastic-small.yaml.
+"""Each elastic method at its own best step size, from the folders of sweeps of examples/studies/elastic-small.yaml or elastic-large.yaml.
 
-    drove sweep examples/studies/elastic-small.yaml --out elastic
-    bench/run/elastic_best.py elastic [--lr 0.1] [--seeds N]
+    drove sweep examples/studies/elastic-small.yaml --out small
+    bench/run/elastic_best.py small --goal 0.96 [--lines FILE --network 32-32-32]
     drove sweep examples/studies/elastic-figure13.yaml --out figure13
     bench/run/elastic_best.py figure13 --figure13
 
-Best: the least median of the epochs to the target; a run that missed it or crashed counts as infinite.  Seconds are virtual, at the same
-setting, and at the setting with the least seconds.  --lr: the epochs at this step size with the default pull, for comparison.  --seeds: of a
-sweep that goes on its first so many seeds.  --figure13: error after the whole time, and seconds to three accuracies, by workers.
+Best: the step size with the least median of the seconds to the goal, of those that have most seeds; a run that missed it or crashed counts as infinite.
+Virtual time.  Epochs and seconds are to the evaluation that met the test accuracy --goal, without it to the sweep's own target.  --lines: appends a line for each run.
+--figure13: error after the whole time, and seconds to three accuracies, by workers.
 """
 import argparse
 import collections
@@ -17,21 +17,55 @@ import math
 import os
 import statistics
 
-import sweep_groups
+
+def runs_of(folders, goal, seeds):
+    """A line for each run: its settings, and epochs and seconds to the goal.  A run that several folders have counts once."""
+    seen = set()
+    for folder in folders:
+        with open(os.path.join(folder, "results.jsonl")) as f:
+            for result in map(json.loads, f):
+                settings, figures = result["settings"], result["figures"]
+                key = (settings["strategy"], float(settings["lr"]), settings.get("rho"), result["seed"])
+                if key in seen or result["seed"] > seeds:
+                    continue
+                seen.add(key)
+                if goal is None:
+                    met = {"epochs": figures["epochs"], "train_s": figures["target_s"]} if result["outcome"] == "reached" else None
+                else:
+                    with open(os.path.join(folder, "runs", f"{result['run']:04d}", "log.jsonl")) as log:
+                        met = next((row for row in map(json.loads, log) if (row["test_accuracy"] or 0) >= goal), None)
+                yield {"strategy": key[0], "lr": key[1], **({"rho": key[2]} if key[2] else {}), "seed": key[3], "goal": goal,
+                       "outcome": "reached" if met else "crashed" if result["outcome"] == "crashed" else "missed",
+                       "epochs": met and round(met["epochs"], 4), "s": met and round(met["train_s"], 5)}
 
 
-def load(folder, seeds):
-    """strategy -> (step size, rho) -> results, of seeds up to this one"""
-    return sweep_groups.load([folder], seeds, lambda s: s["strategy"],
-                             lambda s: (s["lr"], s.get("rho", "default")))
-
-
-def median(results, name):
-    return statistics.median(r["figures"][name] if r["outcome"] == "reached" else math.inf for r in results)
+def median(runs, name):
+    return statistics.median(math.inf if r[name] is None else r[name] for r in runs)
 
 
 def cell(value, form):
     return format(value, form) if math.isfinite(value) else "missed"
+
+
+def best_table(runs):
+    def spread(found, name):
+        values = [math.inf if r[name] is None else r[name] for r in found]
+        return f"{cell(statistics.median(values), '.2f')} ({cell(min(values), '.2f')} to {cell(max(values), '.2f')})"
+
+    of = collections.defaultdict(lambda: collections.defaultdict(list))
+    for run in runs:
+        of[run["strategy"]][run["lr"], run.get("rho", "")].append(run)
+    rows = []
+    for strategy, settings in of.items():
+        most = max(map(len, settings.values()))
+        seconds = {setting: median(found, "s") for setting, found in settings.items() if len(found) == most}
+        best, tried = min(seconds, key=seconds.get), [lr for lr, _ in settings]
+        rows.append((seconds[best], f"| `{strategy}` | {best[0]:g}{best[1] and f', rho {best[1]}'} | {spread(settings[best], 'epochs')} "
+                     f"| {spread(settings[best], 's')} | {min(tried):g} to {max(tried):g} | {len(settings)} | {most} |"))
+    print("| method | lr | epochs | seconds | tried | settings | seeds |")
+    print("|---" * 7 + "|")
+    for _, row in sorted(rows):
+        print(row)
 
 
 def figure13(folder):
@@ -55,29 +89,21 @@ def figure13(folder):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("folder")
-    p.add_argument("--lr", default="0.1")
-    p.add_argument("--seeds", type=float, default=math.inf)
+    p.add_argument("folder", nargs="+")
+    p.add_argument("--goal", type=float)
+    p.add_argument("--seeds", type=float, default=math.inf, help="seeds up to this one")
+    p.add_argument("--lines")
+    p.add_argument("--network")
     p.add_argument("--figure13", action="store_true")
     args = p.parse_args()
     if args.figure13:
-        figure13(args.folder)
+        figure13(args.folder[0])
         return
-    rows = []
-    for strategy, of in load(args.folder, args.seeds).items():
-        epochs = {setting: median(results, "epochs") for setting, results in of.items()}
-        seconds = {setting: median(results, "target_s") for setting, results in of.items() if math.isfinite(epochs[setting])}
-        best = min(epochs, key=epochs.get)
-        fastest = min(seconds, key=seconds.get) if seconds else best
-        n_crashed = sum(r["outcome"] == "crashed" for results in of.values() for r in results)
-        rows.append((epochs[best], f"| `{strategy}` | {best[0]}, {best[1]} | {cell(epochs[best], '.2f')} | {cell(seconds.get(best, math.inf), '.2f')} "
-                     f"| {fastest[0]}, {fastest[1]} | {cell(seconds.get(fastest, math.inf), '.2f')} "
-                     f"| {cell(epochs.get((args.lr, 'default'), math.inf), '.2f')} | {sum(map(math.isfinite, epochs.values()))} of {len(epochs)} "
-                     f"| {n_crashed} | {min(map(len, of.values()))} |"))
-    print(f"| method | best: lr, rho | epochs | seconds | fastest: lr, rho | seconds | epochs at {args.lr} | settings that reach it | crashed runs | seeds |")
-    print("|---" * 10 + "|")
-    for _, row in sorted(rows):
-        print(row)
+    runs = list(runs_of(args.folder, args.goal, args.seeds))
+    if args.lines:
+        with open(args.lines, "a") as f:
+            f.writelines(json.dumps({"network": args.network, **run}) + "\n" for run in runs)
+    best_table(runs)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ Options:
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -164,34 +165,41 @@ def generative(part, density):
 # ---- figures ----
 
 
-def curves(part, title, runs):
+def curves(part, title, seeds, runs_of):
+    """runs_of(data, seed): the name and the options of each run."""
+    found = {}
+    for seed in seeds:
+        for name, options in runs_of(generated(seed, 1, arguments.search_rows), seed):
+            row = drove(part, options, curve=True)
+            record({**row, "name": name, "seed": seed})
+            found.setdefault(name, []).append([loss for _, loss, _ in row["curve"]])
+        forget(seed, arguments.search_rows)
     rows = []
-    for name, options in runs:
-        row = drove(part, options, curve=True)
-        record({**row, "name": name})
-        rows.append((name, *[f"{loss:.4f}" for _, loss, _ in row["curve"]]))
-    table(title, ["", *[f"epoch {i}" for i in range(len(rows[0]) - 1)]], rows)
+    for name, losses in found.items():
+        last = [of[-1] for of in losses]
+        rows.append((name, *[f"{statistics.median(at):.4f}" for at in zip(*losses)], f"{min(last):.4f} to {max(last):.4f}"))
+    table(title, ["", *[f"epoch {i}" for i in range(len(rows[0]) - 2)], "at the end, least to greatest"], rows)
 
 
 def fig5a():
-    data = generated(1, 1, arguments.search_rows)
-    every = {**base(data, 1), "eval-every": 1}
-    runs = [("D32fM32f", {**every, "precision": "D32fM32f", "lr": 1e-3})]
-    for signature in ("D16M16", "D8M8"):
-        for rounding in ("nearest", "mt19937", "xorshift", "shared", "shared?period=16"):
-            runs.append((f"{signature} {rounding}", {**every, "precision": signature, "rounding": rounding, "lr": 1e-3}))
-    curves("fig5a", "Figure 5a: training loss, dense, by rounding", runs)
-    forget(1, arguments.search_rows)
+    def runs_of(data, seed):
+        every = {**base(data, seed), "eval-every": 1, "lr": 1e-3}
+        yield "D32fM32f", {**every, "precision": "D32fM32f"}
+        for signature in ("D16M16", "D8M8"):
+            for rounding in ("nearest", "mt19937", "xorshift", "shared", "shared?period=16"):
+                yield f"{signature} {rounding}", {**every, "precision": signature, "rounding": rounding}
+    curves("fig5a", "Figure 5a: training loss, dense, by rounding", [1], runs_of)
 
 
 def fig6e():
-    data = generated(1, 1, arguments.search_rows)
-    every = {**base(data, 1), "eval-every": 1}
-    # drove's gradients are means: a step size in proportion to the batch is the sum of gradients of section 5.4.
-    runs = [(f"{signature} batch {batch}", {**every, "precision": signature, "batch": batch, "lr": 1e-3 * batch})
-            for signature in ("D32fM32f", "D8M8") for batch in (1, 4, 16, 64, 256)]
-    curves("fig6e", "Figure 6e: training loss, dense, by mini-batch (step size 0.001 batch, gradients summed as in section 5.4)", runs)
-    forget(1, arguments.search_rows)
+    def runs_of(data, seed):
+        # drove's gradients are means: a step size in proportion to the batch is the sum of gradients of section 5.4.
+        for signature in ("D32fM32f", "D8M8"):
+            for batch in (1, 4, 16, 64, 256):
+                yield f"{signature} batch {batch}", {**base(data, seed), "eval-every": 1, "precision": signature, "batch": batch,
+                                                     "lr": 1e-3 * batch}
+    curves("fig6e", "Figure 6e: training loss, dense, by mini-batch (step size 0.001 batch, gradients summed as in section 5.4)",
+           range(1, arguments.seeds + 1), runs_of)
 
 
 def mnist():
