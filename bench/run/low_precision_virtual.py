@@ -47,7 +47,7 @@ def example_us(signature, n, gnps):
 
 class Runs:
     def __init__(self, args):
-        self.args, self.lines = args, []
+        self.args = args
 
     def machine(self, folder, example_us, take_gb_s):
         with open(MACHINE) as f:
@@ -61,7 +61,7 @@ class Runs:
         return path
 
     def run(self, figure, data, features, signature, workers, batch, example_us, take_gb_s, **options):
-        """The summary of one run, kept as a line."""
+        """The line of one run."""
         with tempfile.TemporaryDirectory() as folder:
             command = [self.args.drove, "train", "--defaults", "classic", "--data", data, "--test", "none", "--model", "logistic",
                        "--precision", signature, "--strategy", "hogwild", "--threads", str(workers), "--batch", str(batch),
@@ -69,10 +69,10 @@ class Runs:
             for name, value in options.items():
                 command += ["--" + name.replace("_", "-"), str(value)]
             summary = dmgc.call(command)
-        line = {"figure": figure, "signature": signature, "features": features, "workers": workers, "batch": batch, "example_us": round(example_us, 6),
-                "take_gb_s": take_gb_s, **options, **{k: summary[k] for k in ("gnps", "loss", "updates")},
-                "staleness": summary["staleness"]["mean"]}
-        self.lines.append(line)
+        line = {"figure": figure, "signature": signature, "features": features, "workers": workers, "batch": batch, "take_gb_s": take_gb_s}
+        if "rounding" in options:
+            line.update(rounding=options["rounding"], seed=options["seed"], loss=summary["loss"])
+        line["gnps"] = float(f"{summary['gnps']:.4g}")
         if self.args.out:
             with open(self.args.out, "a") as f:
                 f.write(json.dumps(line) + "\n")
