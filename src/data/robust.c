@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "table/schema.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -44,7 +45,7 @@ static float factor_of(float *x, size_t n, size_t n_zeros, float constant, doubl
                         drove__select_quantile(x, n, n_zeros, 0.0));
     if (!(spread > 0.0)) return constant;
     const float factor = (float)(1.0 / spread);
-    return isfinite(factor) ? factor : 1.0f; /* as of other scalings */
+    return isfinite(factor) ? fmaxf(factor, FLT_MIN) : 1.0f; /* as of other scalings */
 }
 
 static bool is_left_out(const drove_storage *s, size_t feature)

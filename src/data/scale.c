@@ -6,6 +6,7 @@
 #include "data/robust.h"
 #include "table/schema.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +24,12 @@ const char *drove__scaling_name(drove_scaling scaling)
     return drove__scaling_names[scaling];
 }
 
-/* One feature's factor: 1 / spread; 1 if the spread is 0 or 1 / spread is no finite float. */
+/* One feature's factor: 1 / spread; 1 if the spread is 0 or 1 / spread is no finite float.  Not
+ * below normal floats: workers take smaller ones for 0, and infinity times 0 is not a number. */
 static float inverse(double spread)
 {
     float factor = (float)(1.0 / spread);
-    return spread > 0 && isfinite(factor) ? factor : 1.0f;
+    return spread > 0 && isfinite(factor) ? fmaxf(factor, FLT_MIN) : 1.0f;
 }
 
 /* Adds to sum[f] over the rows, by their weights: (x - centre[f]) ^ power; centre NULL: 0. */

@@ -98,6 +98,19 @@ TEST(test_tiny_spreads)
     }
 }
 
+/* Nor is a factor so small that x - shift, which may be infinite, times it is not a number. */
+TEST(test_huge_spreads)
+{
+    static const char *const specs[] = {"csv:huge.csv?scale=unit", "csv:huge.csv?scale=standard",
+                                        "csv:huge.csv?scale=robust"};
+    write_text("huge.csv", "-3.3e38,a\n-3.2e38,b\n3.2e38,a\n3.3e38,b\n");
+    for (size_t k = 0; k < 3; k++) {
+        drove_data *data = open_data(specs[k]);
+        assert_true(data->factor[0] >= 1.17549435e-38f && data->factor[0] < 1.5e-38f);
+        drove_data_destroy(data);
+    }
+}
+
 /* A constant feature has no deviation, although its weighted mean is not quite its value. */
 TEST(test_constant_features)
 {
