@@ -24,7 +24,7 @@ json_t *drove__report_importance_json(const drove_importance_facts *f)
                      "accuracy", drove__json_real(f->accuracy), "columns", list);
 }
 
-/* In per cent of the RMSE, in points of accuracy, or, where neither says anything, as it is. */
+/* By the loss, which they are ordered by; in per cent of the RMSE where there is one. */
 void drove__report_importance_print(const drove_importance_facts *f, FILE *stream)
 {
     enum { MOST_SHOWN = 6, MOST_BYTES = 40 };
@@ -32,16 +32,13 @@ void drove__report_importance_print(const drove_importance_facts *f, FILE *strea
     char name[4 * MOST_BYTES + 4], cut[MOST_BYTES + 1];
     if (f->n_columns == 0) return;
     const bool of_rmse = f->rmse > 0.0;
-    const bool of_accuracy = !of_rmse && f->column[0].accuracy_decrease > 0.0;
     fputs("  columns     ", stream);
     for (; n < f->n_columns && n < MOST_SHOWN && f->column[n].loss_increase > 0.0; n++) {
         const drove_importance_column *c = &f->column[n];
         snprintf(cut, sizeof cut, "%s", c->name);
         fprintf(stream, "%s%s ", n > 0 ? ", " : "", drove__print_plain(cut, name, sizeof name));
-        const double value = of_rmse       ? 100.0 * c->rmse_increase / f->rmse
-                             : of_accuracy ? 100.0 * c->accuracy_decrease
-                                           : c->loss_increase;
-        const bool is_long = (of_rmse || of_accuracy) && fabs(value) >= 10.0;
+        const double value = of_rmse ? 100.0 * c->rmse_increase / f->rmse : c->loss_increase;
+        const bool is_long = of_rmse && fabs(value) >= 10.0;
         fprintf(stream, is_long ? "%.0f%s" : "%.2g%s", value, of_rmse ? " %" : "");
     }
     const char *data = f->is_held_out ? "held-out" : "training";
@@ -50,10 +47,6 @@ void drove__report_importance_print(const drove_importance_facts *f, FILE *strea
     else if (of_rmse)
         fprintf(stream, "%s: growth of the %s RMSE, %.4g, when a column's values change places\n",
                 more, data, f->rmse);
-    else if (of_accuracy)
-        fprintf(stream,
-                "%s: points of %s accuracy that are lost when a column's values change places\n",
-                more, data);
     else
         fprintf(stream, "%s: growth of the %s loss when a column's values change places\n", more,
                 data);
