@@ -14,6 +14,7 @@ enum {
     LEAST_LEVEL_ROWS = 3 /* of a level, on average */
 };
 static const float CLIP_LEVEL = 3.0f, FAR = 1e5f;
+static const float MOST_ANGLE = 8192.0f;  /* of a network's curve, too */
 static const double WAVE_DEVIATION = 1.0; /* of the factors of x */
 
 /* Feature f of example i as an engine loads it. */
@@ -49,10 +50,11 @@ static unsigned count_values(const float *sorted, size_t n, unsigned most)
     return n_values;
 }
 
-/* None between numbers that are too close for a factor. */
+/* None between numbers that are too close, or too far from each other, for a factor: one that is
+ * not normal may be taken for 0, and far numbers times 0 are none. */
 static void add_cut(drove_embedding *e, uint32_t f, float low, float high, bool is_level)
 {
-    if (!isfinite(1.0f / (high - low))) return;
+    if (!isnormal(1.0f / (high - low))) return;
     e->source[e->n_more] = f;
     e->offset[e->n_more] = low;
     e->factor[e->n_more] = 1.0f / (high - low);
@@ -123,6 +125,11 @@ static drove_status choose(const drove_data *data, uint64_t seed, drove_embeddin
     return DROVE_OK;
 }
 
+static float clamp(float x, float low, float high)
+{
+    return fminf(fmaxf(x, low), high);
+}
+
 static void fill(const drove_data *data, drove_embedding *e)
 {
     const size_t width = drove__embedding_width(e);
@@ -131,28 +138,30 @@ static void fill(const drove_data *data, drove_embedding *e)
         for (size_t f = 0; f < e->n_inputs; f++) x[f] = number(data, i, f);
         for (size_t k = 0; k < e->n_more; k++) {
             const float z = (x[e->source[k]] - e->offset[k]) * e->factor[k];
-            more[k] = e->opt.waves > 0 ? sinf(z) : fminf(fmaxf(z, 0.0f), 1.0f);
+            more[k] =
+                e->opt.waves > 0 ? sinf(clamp(z, -MOST_ANGLE, MOST_ANGLE)) : clamp(z, 0.0f, 1.0f);
         }
         /* In the order of k, so that the next cut is still one. */
         for (size_t k = 0; k + 1 < e->n_more; k++)
             if (e->is_level[k] && e->source[k + 1] == e->source[k]) more[k] -= more[k + 1];
         for (size_t f = 0; f < e->n_inputs; f++) {
             /* As the network's curve has it: the square of far numbers stays finite. */
-            const float r = fminf(fmaxf(x[f] / CLIP_LEVEL, -FAR), FAR);
+            const float r = clamp(x[f] / CLIP_LEVEL, -FAR, FAR);
             x[f] = CLIP_LEVEL * r / sqrtf(1.0f + r * r);
         }
     }
 }
 
 drove_status drove__embedding_make(const drove_data *data, const drove_embed_options *opt,
-                                   uint64_t seed, drove_embedding *out)
+                                   uint64_t seed, double most_bytes, drove_embedding *out)
 {
     *out = (drove_embedding){.opt = *opt, .n_inputs = data->storage->n_features};
     drove_status status = choose(data, seed, out);
-    if (status == DROVE_OK)
-        status = drove__data_derive(data, drove__embedding_width(out), &out->data);
-    if (status == DROVE_OK) fill(data, out);
-    else drove__embedding_fini(out);
+    const size_t width = drove__embedding_width(out);
+    const bool has_room = (double)data->n_rows * (double)width * sizeof(float) <= most_bytes;
+    if (status == DROVE_OK && has_room) status = drove__data_derive(data, width, &out->data);
+    if (status == DROVE_OK && has_room) fill(data, out);
+    if (status != DROVE_OK) drove__embedding_fini(out);
     return status;
 }
 

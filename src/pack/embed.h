@@ -31,9 +31,10 @@ typedef struct drove_embedding {
     drove_data *data; /* the examples so embedded: [n_inputs + n_more] features */
 } drove_embedding;
 
-/* Of dense examples, in the order of data.  Random numbers by the seed.  Errors: DROVE_E_NOMEM. */
+/* Of dense examples, in the order of data.  Random numbers by the seed.  Where the examples would
+ * take more than most_bytes, out->data is NULL.  Errors: DROVE_E_NOMEM. */
 drove_status drove__embedding_make(const drove_data *data, const drove_embed_options *opt,
-                                   uint64_t seed, drove_embedding *out);
+                                   uint64_t seed, double most_bytes, drove_embedding *out);
 void         drove__embedding_fini(drove_embedding *e); /* a zeroed one is accepted */
 
 /* Numbers that an embedding gives an example. */

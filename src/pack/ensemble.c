@@ -1,6 +1,7 @@
 /* pack/ensemble.c - see ensemble.h. */
 #include "pack/ensemble.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -22,6 +23,7 @@ typedef struct chooser {
     const drove_ensemble_input *in;
     double *loss, *weight, *scratch; /* [n_rows] */
     float *sum, *z;                  /* [n_rows][n_outputs]; [n_outputs] */
+    unsigned n_choices;              /* to come, which share the time */
 } chooser;
 
 static size_t rows_of(const drove_ensemble_input *in, part p)
@@ -77,8 +79,11 @@ static unsigned choose(chooser *c, part p, double share[DROVE_ENSEMBLE_MOST])
 {
     unsigned taken[PICKS], first = 0, n_best = 1;
     double best = INFINITY;
+    const uint64_t now = drove__now_ns(), last = c->in->end_ns;
+    const uint64_t end = last > now ? now + (last - now) / c->n_choices : last;
+    c->n_choices--;
     clear_sum(c);
-    for (unsigned i = 0; i < PICKS; i++) {
+    for (unsigned i = 0; i < PICKS && (i == 0 || end == 0 || drove__now_ns() < end); i++) {
         double loss;
         taken[i] = pick(c, p, i, &loss);
         if (i == 0) first = taken[0];
@@ -159,22 +164,11 @@ static void cross(chooser *c, size_t step, drove_ensemble *out)
     if (out->best_loss < out->loss) out->error = sqrt(of_best.square) / of_best.weight;
 }
 
-/* An ensemble that is worse than the guess gives it half of its shares.  That leaves the order of
- * the outputs, which may still rank examples well. */
-static void keep_near_guess(chooser *c, drove_ensemble *e)
-{
-    const unsigned guess = c->in->n_members - 1;
-    clear_sum(c);
-    add_to_sum(c, c->in->output[guess], 1.0f);
-    if (e->loss <= mean_loss(c, (part){0, 1}, NULL, 1.0)) return;
-    for (unsigned m = 0; m <= guess; m++) e->share[m] *= 0.5;
-    e->share[guess] += 0.5;
-}
-
 drove_status drove__ensemble_choose(const drove_ensemble_input *in, drove_ensemble *out)
 {
     const size_t n = in->n_rows, n_outputs = in->judge->n_outputs;
     chooser c = {.in = in,
+                 .n_choices = 3,
                  .loss = drove__alloc(3 * n, sizeof *c.loss),
                  .sum = drove__alloc((n + 1) * n_outputs, sizeof *c.sum)};
     drove_status status = DROVE_OK;
@@ -196,7 +190,6 @@ drove_status drove__ensemble_choose(const drove_ensemble_input *in, drove_ensemb
         out->share[out->best] = 1.0;
         out->loss = out->best_loss;
     }
-    if (in->has_guess) keep_near_guess(&c, out);
     sum_shares(&c, out->share);
     out->sharpness = find_sharpness(&c, (part){0, step});
 end:

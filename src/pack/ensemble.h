@@ -19,7 +19,7 @@ typedef struct drove_ensemble_input {
     const uint32_t    *row; /* [n_rows] of the judge's view */
     size_t             n_rows;
     unsigned           n_members;
-    bool               has_guess;                   /* the last one is the same for all rows */
+    uint64_t           end_ns; /* of drove__now_ns: no member is added after it; 0: none */
     const float       *output[DROVE_ENSEMBLE_MOST]; /* [n_rows][n_outputs] of each */
 } drove_ensemble_input;
 

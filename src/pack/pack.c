@@ -1,6 +1,7 @@
 /* pack/pack.c - see pack.h. */
 #include "pack/pack.h"
 
+#include "base/available.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pack/assemble.h"
@@ -19,10 +20,12 @@ enum {
     LEAST_EPOCHS = 16,
     MOST_EPOCHS = 200,
     MOST_SPARSE_WEIGHTS = 1 << 20,
+    MOST_JUDGED = 2000000, /* outputs of a member by which the ensemble is judged */
     FINISHERS = 5
 };
 static const double MOST_STEPS = 6000.0, LEAST_STEPS = 600.0; /* of a unit */
 static const double SPENT = 0.9;           /* of a budget, by units; the rest is the ensemble's */
+static const double PART_OF_MEMORY = 0.25; /* that is available: of the examples' embeddings */
 static const double PREPARED = 0.5;        /* of it, at most, before there are units */
 static const uint64_t TOLD_NS = 100000000; /* between two words about its progress */
 
@@ -55,8 +58,11 @@ typedef struct pack {
     drove_judge judge;
     drove_spread spread;
     uint64_t begun_ns, told_ns;
-    atomic_uint n_begun, n_done;    /* units; relaxed: shown, and share out a budget */
-    unsigned n_planned, n_finished; /* n_finished: in all processes */
+    /* Units: begun in this round, and done; relaxed: they share out a budget, and are shown. */
+    atomic_uint n_begun, n_done;
+    unsigned n_round, n_planned, n_finished; /* in this round; n_finished: in all processes */
+    double later;                            /* drove__spread_waves of the rounds to come */
+    double room;                             /* bytes that are left for embeddings */
 } pack;
 
 static double seconds_since(uint64_t ns)
@@ -102,6 +108,21 @@ static bool is_same(const drove_embed_options *a, const drove_embed_options *b)
     return a->bins == b->bins && a->waves == b->waves && a->levels == b->levels;
 }
 
+/* The least of all ranks: they have to have the same members. */
+static drove_status find_room(pack *p)
+{
+    const drove_pack_exchange *x = &p->opt->exchange;
+    const double there = PART_OF_MEMORY * (double)drove__memory_available();
+    p->room = p->opt->most_bytes > 0.0 ? p->opt->most_bytes : there > 0.0 ? there : INFINITY;
+    if (x->n <= 1) return DROVE_OK;
+    double *all = calloc(x->n, sizeof *all), own = p->room;
+    if (all == NULL) return drove__fail_nomem("messages of the ranks", x->n * sizeof *all);
+    const drove_status status = x->gather(x->context, &own, sizeof own, all);
+    for (unsigned i = 0; i < x->n && status == DROVE_OK; i++) p->room = fmin(p->room, all[i]);
+    free(all);
+    return status;
+}
+
 /* *out NULL: of sparse examples, or where there is no room for another. */
 static drove_status find_embedding(pack *p, const drove_embed_options *wanted,
                                    const drove_embedding **out)
@@ -113,7 +134,15 @@ static drove_status find_embedding(pack *p, const drove_embed_options *wanted,
         if (is_same(&p->embedding[i].opt, wanted)) *out = &p->embedding[i];
     if (*out != NULL || p->n_embeddings == MOST_EMBEDDINGS) return DROVE_OK;
     drove_embedding *e = &p->embedding[p->n_embeddings];
-    DROVE_TRY(drove__embedding_make(p->opt->data, wanted, p->opt->seed, e));
+    const double most = p->n_embeddings > 0 ? p->room : INFINITY; /* one there has to be */
+    DROVE_TRY(drove__embedding_make(p->opt->data, wanted, p->opt->seed, most, e));
+    if (e->data == NULL) {
+        drove__embedding_fini(e);
+        p->record->n_left_out++;
+        return DROVE_OK;
+    }
+    const size_t width = drove__embedding_width(e);
+    p->room -= (double)p->opt->data->n_rows * (double)width * sizeof(float);
     p->n_embeddings++;
     *out = e;
     return DROVE_OK;
@@ -199,9 +228,8 @@ static double allotment(const pack *p)
     const unsigned n_begun = atomic_load_explicit(&p->n_begun, memory_order_relaxed);
     const double left = SPENT * p->opt->seconds - seconds_since(p->begun_ns);
     if (p->opt->seconds == 0.0) return 0.0;
-    const unsigned n_left = p->n_planned > n_begun ? p->n_planned - n_begun : 1;
-    const unsigned n_at_once = p->opt->n_threads * drove__spread_parts(&p->spread);
-    return fmax(left, 0.001) * fmin(n_at_once, n_left) / n_left;
+    const unsigned n_left = p->n_round > n_begun ? p->n_round - n_begun : 1;
+    return fmax(left, 0.001) / (drove__spread_waves(&p->spread, n_left) + p->later);
 }
 
 static uint64_t steps_of(const pack *p, const drove_member *member)
@@ -260,13 +288,14 @@ static drove_status run_units(pack *p, drove_status before, unit_item *item, uns
         round->pack = p;
         round->item = item;
     }
+    p->n_round = n;
+    atomic_store_explicit(&p->n_begun, 0, memory_order_relaxed);
     const drove_status status =
         drove__spread_run(&p->spread, before, round != NULL ? round->unit : NULL, n, run_unit,
                           round);
     drove__free(round);
     DROVE_TRY(status);
     p->n_finished += n;
-    atomic_store_explicit(&p->n_begun, p->n_finished, memory_order_relaxed);
     atomic_store_explicit(&p->n_done, p->n_finished, memory_order_relaxed);
     for (unsigned i = 0; i < n; i++) {
         racer *r = item[i].racer;
@@ -282,9 +311,9 @@ static drove_status run_units(pack *p, drove_status before, unit_item *item, uns
 /* Members that are trained on a division. */
 static unsigned places(const pack *p, unsigned division)
 {
-    if (division == 0) return p->n_racers;
-    if (division == 1) return p->n_racers / 2 > FINISHERS ? p->n_racers / 2 : FINISHERS;
-    return FINISHERS;
+    const unsigned half = p->n_racers / 2;
+    if (division == 0 || p->n_racers < FINISHERS) return p->n_racers;
+    return division == 1 && half > FINISHERS ? half : FINISHERS;
 }
 
 static unsigned n_better(const pack *p, const racer *r)
@@ -304,8 +333,7 @@ static drove_status race(pack *p)
 {
     unit_item item[DROVE_PACK_MOST_MEMBERS];
     unsigned n = 0;
-    for (unsigned d = 0; d < p->n_divisions; d++)
-        p->n_planned += places(p, d) < p->n_racers ? places(p, d) : p->n_racers;
+    for (unsigned d = 0; d < p->n_divisions; d++) p->n_planned += places(p, d);
     for (unsigned d = 0;; d++) {
         bool ends = d > 0 && is_over(p);
         DROVE_TRY(drove__spread_agree(&p->spread, DROVE_OK, &ends));
@@ -320,6 +348,9 @@ static drove_status race(pack *p)
         }
         for (unsigned i = 0; i < p->n_racers; i++)
             if (goes_on[i]) item[n++] = (unit_item){.racer = &p->racer[i], .division = d};
+        p->later = 0.0;
+        for (unsigned k = d + 1; k < p->n_divisions; k++)
+            p->later += drove__spread_waves(&p->spread, places(p, k));
         DROVE_TRY(run_units(p, DROVE_OK, item, n));
     }
     return DROVE_OK;
@@ -374,10 +405,21 @@ typedef struct finish {
     unsigned n, n_divisions;
     racer *racer[DROVE_PACK_MOST_MEMBERS + 1]; /* NULL: the guess */
     float *guess;                              /* [n_outputs] */
-    float
-        *output[DROVE_PACK_MOST_MEMBERS + 1]; /* of all held rows, in the order of divisions.row */
     size_t n_rows;
+    uint32_t *row;                              /* [n_rows] held ones: all, or evenly spread */
+    float *output[DROVE_PACK_MOST_MEMBERS + 1]; /* [n_rows][n_outputs] of each */
 } finish;
+
+/* The outputs of a racer at f->row, each step-th of divisions.row. */
+static void take_outputs(const pack *p, const racer *r, const finish *f, size_t step, float *z)
+{
+    const size_t n = p->judge.n_outputs, *from = p->divisions.from;
+    unsigned d = 0;
+    for (size_t i = 0; i < f->n_rows; i++) {
+        while (i * step >= from[d + 1]) d++;
+        memcpy(z + i * n, r->unit[d].output + (i * step - from[d]) * n, n * sizeof *z);
+    }
+}
 
 static drove_status find_finishers(pack *p, finish *f)
 {
@@ -392,17 +434,19 @@ static drove_status find_finishers(pack *p, finish *f)
         return drove__fail(DROVE_E_ARG,
                            "--model auto: expected time for one member, found none left "
                            "(--until seconds=)");
-    f->n_rows = p->divisions.from[f->n_divisions];
-    const size_t n_outputs = p->judge.n_outputs;
+    const size_t n_outputs = p->judge.n_outputs, n_held = p->divisions.from[f->n_divisions];
+    const size_t step = (n_held * n_outputs + MOST_JUDGED - 1) / MOST_JUDGED;
+    f->n_rows = (n_held + step - 1) / step;
+    f->row = drove__alloc(f->n_rows, sizeof *f->row);
+    if (f->row == NULL) return drove__fail_nomem("rows of a pack", f->n_rows * sizeof *f->row);
+    for (size_t i = 0; i < f->n_rows; i++) f->row[i] = p->divisions.row[i * step];
     for (unsigned i = 0; i < p->n_racers; i++) {
         racer *r = &p->racer[i];
         if (r->n_units < f->n_divisions || !isfinite(r->loss)) continue;
         float *z = f->output[f->n] = drove__alloc(f->n_rows * n_outputs, sizeof *z);
         if (z == NULL) return drove__fail_nomem("outputs of members", f->n_rows * n_outputs * 4);
         f->racer[f->n++] = r;
-        for (unsigned d = 0; d < f->n_divisions; d++)
-            memcpy(z + p->divisions.from[d] * n_outputs, r->unit[d].output,
-                   drove__division_held(&p->divisions, d) * n_outputs * sizeof *z);
+        take_outputs(p, r, f, step, z);
     }
     float *z = f->output[f->n] = drove__alloc(f->n_rows * n_outputs, sizeof *z);
     f->guess = drove__alloc(n_outputs, sizeof *f->guess);
@@ -421,18 +465,12 @@ static drove_status constant_loss(const pack *p, const finish *f, double *out)
     double *loss = drove__alloc(3 * n, sizeof *loss), *weight = loss + n;
     if (loss == NULL) return drove__fail_nomem("losses", 3 * n * sizeof *loss);
     for (size_t i = 0; i < n; i++) {
-        loss[i] = drove__judge_row(&p->judge, p->divisions.row[i], f->guess);
-        weight[i] = drove__judge_weight(&p->judge, p->divisions.row[i]);
+        loss[i] = drove__judge_row(&p->judge, f->row[i], f->guess);
+        weight[i] = drove__judge_weight(&p->judge, f->row[i]);
     }
     *out = drove__judge_mean(&p->judge, loss, weight, n, weight + n);
     drove__free(loss);
     return DROVE_OK;
-}
-
-/* The best member by itself: with the guess for the best, the simplest. */
-static const racer *best_of(const finish *f, const drove_ensemble *e)
-{
-    return f->racer[e->best] != NULL ? f->racer[e->best] : f->racer[0];
 }
 
 static void fill_record(const pack *p, const finish *f, const drove_ensemble *e)
@@ -446,6 +484,7 @@ static void fill_record(const pack *p, const finish *f, const drove_ensemble *e)
     r->error = e->error;
     r->best_loss = e->best_loss;
     r->sharpness = e->sharpness;
+    r->best = p->n_racers;
     r->is_standardised = p->judge.kind == DROVE_JUDGE_VALUES;
     for (unsigned i = 0; i < p->n_racers; i++) {
         const racer *from = &p->racer[i];
@@ -457,7 +496,7 @@ static void fill_record(const pack *p, const finish *f, const drove_ensemble *e)
             m->epochs += from->unit[d].epochs / from->n_units;
         for (unsigned k = 0; k < f->n; k++)
             if (f->racer[k] == from) m->share = e->share[k];
-        if (best_of(f, e) == from) r->best = i;
+        if (f->racer[e->best] == from) r->best = i;
         if (m->share > 0.0) r->n_networks += f->n_divisions;
     }
 }
@@ -466,8 +505,13 @@ static drove_status make_ensemble(pack *p, finish *f, drove_model **model, float
 {
     drove_ensemble e;
     drove_ensemble_input in = {
-        .judge = &p->judge, .row = p->divisions.row, .n_rows = f->n_rows, .n_members = f->n};
+        .judge = &p->judge, .row = f->row, .n_rows = f->n_rows, .n_members = f->n};
     for (unsigned i = 0; i < f->n; i++) in.output[i] = f->output[i];
+    /* In the rest of a budget, and a little more; ranks have to choose the same. */
+    const double passed = seconds_since(p->begun_ns), seconds = p->opt->seconds;
+    const double left = fmax(seconds - passed, (1.0 - SPENT) * seconds);
+    if (seconds > 0.0 && p->opt->exchange.n <= 1)
+        in.end_ns = drove__now_ns() + (uint64_t)(left * 1e9);
     DROVE_TRY(drove__ensemble_choose(&in, &e));
     fill_record(p, f, &e);
     DROVE_TRY(constant_loss(p, f, &p->record->constant_loss));
@@ -475,11 +519,11 @@ static drove_status make_ensemble(pack *p, finish *f, drove_model **model, float
     unsigned n = 0;
     for (size_t k = 0; k < p->judge.n_outputs; k++)
         f->guess[k] *= (float)(e.share[f->n - 1] * e.sharpness);
-    bool is_guess = true; /* that alone, in a network of the best member with the share 0 */
+    bool is_guess = true; /* that alone, in a network of the simplest member with the share 0 */
     for (unsigned i = 0; i + 1 < f->n; i++) is_guess = is_guess && !(e.share[i] > 0.0);
     for (unsigned i = 0; i + 1 < f->n; i++) {
         const racer *r = f->racer[i];
-        const bool is_in = e.share[i] > 0.0 || (r == best_of(f, &e) && is_guess);
+        const bool is_in = e.share[i] > 0.0 || (i == 0 && is_guess);
         for (unsigned d = 0; d < f->n_divisions && is_in; d++)
             part[n++] = (drove_part_of_pack){.member = &r->member,
                                              .embedding = r->embedding,
@@ -492,17 +536,25 @@ static drove_status make_ensemble(pack *p, finish *f, drove_model **model, float
 
 /* ---- all of it ---- */
 
-/* In fewer parts, where there are too few rows, or groups of rows, for all. */
+/* In fewer parts, where there are too few rows, or groups of rows, for all.  Rows of one group are
+ * divided as if they were of none. */
 static drove_status divide(pack *p, unsigned *n_parts)
 {
+    drove_data data = *p->opt->data;
+    drove_storage storage = *data.storage;
     drove_status status = DROVE_E_SHAPE;
-    unsigned n = DROVE_PACK_MOST_DIVISIONS + 1;
-    while (status == DROVE_E_SHAPE && n > 2)
-        status = drove__divisions_make(p->opt->data, --n, p->opt->seed, &p->divisions);
-    *n_parts = n;
+    for (unsigned n = DROVE_PACK_MOST_DIVISIONS; status == DROVE_E_SHAPE && n > 1; n--) {
+        *n_parts = n;
+        status = drove__divisions_make(&data, n, p->opt->seed, &p->divisions);
+        if (status != DROVE_E_SHAPE || n > 2 || storage.parting.group == NULL) continue;
+        storage.parting.group = NULL;
+        data.storage = &storage;
+        p->record->is_one_group = true;
+        n = DROVE_PACK_MOST_DIVISIONS + 1;
+    }
     if (status != DROVE_E_SHAPE) return status;
-    return drove__fail(DROVE_E_SHAPE, "--model auto: expected at least two training rows, or two "
-                                      "groups of them, found one");
+    return drove__fail(DROVE_E_SHAPE,
+                       "--model auto: expected at least two training rows, found one");
 }
 
 static drove_status prepare(pack *p)
@@ -566,6 +618,7 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
                                .context = p};
     tell(p);
     drove_status status = drove__spread_init(&p->spread);
+    if (status == DROVE_OK) status = find_room(p);
     if (status == DROVE_OK) status = prepare(p);
     status = drove__spread_agree(&p->spread, status, &(bool){false});
     /* What came before members takes no more of a budget. */
@@ -579,6 +632,7 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
     if (status == DROVE_OK) status = make_ensemble(p, &f, model, theta);
     for (size_t i = 0; i < DROVE_COUNT(f.output); i++) drove__free(f.output[i]);
     drove__free(f.guess);
+    drove__free(f.row);
     bool was_told = options->is_over != NULL && options->is_over(options->context);
     if (is_together) status = drove__spread_agree(&p->spread, status, &was_told);
     if (status != DROVE_OK) {

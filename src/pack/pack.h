@@ -33,6 +33,7 @@ typedef struct drove_pack_options {
     unsigned              most_members; /* 0: by the data */
     double                epochs;       /* of each member; 0: by the data */
     double                seconds;      /* budget; 0: none */
+    double                most_bytes;   /* of embeddings; 0: a quarter of the memory available */
     bool (*is_over)(void *context);     /* true: it ends, with what there is; on any thread */
     /* At its beginning, then about ten times a second; on the caller's thread.  May be NULL. */
     void (*tell)(void *context, const drove_pack_told *told);

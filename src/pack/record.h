@@ -17,7 +17,8 @@ typedef struct drove_pack_member {
 
 typedef struct drove_pack_record {       /* n 0: there is no pack */
     unsigned n, n_divisions, n_networks; /* networks in the model */
-    unsigned best;                       /* the best member that finished */
+    unsigned best;                       /* the best member that finished; n: the constant guess */
+    unsigned n_left_out;                 /* kinds of members, for the memory of their embeddings */
     size_t   n_rows, n_judged;           /* n_judged: held back in all divisions together */
     /* Mean loss on examples that were held back, and its standard error; that of the best member
      * alone, and of a constant guess. */
@@ -26,6 +27,7 @@ typedef struct drove_pack_record {       /* n 0: there is no pack */
     double            seconds;
     bool              is_standardised; /* losses are of targets with deviation 1 */
     bool              is_interrupted;
+    bool              is_one_group; /* the rows that judge are of the group trained on */
     drove_pack_member member[DROVE_PACK_MOST_MEMBERS];
 } drove_pack_record;
 

@@ -48,6 +48,14 @@ unsigned drove__spread_parts(const drove_spread *spread)
     return spread->n_procs < DROVE_SPREAD_MOST_UNITS ? spread->n_procs : DROVE_SPREAD_MOST_UNITS;
 }
 
+double drove__spread_waves(const drove_spread *spread, unsigned n)
+{
+    const unsigned most = DROVE_TABLE_THREADS_MOST;
+    const unsigned n_threads = spread->n_threads < most ? spread->n_threads : most;
+    const double waves = (double)n / (n_threads * drove__spread_parts(spread));
+    return n > 0 && waves < 1.0 ? 1.0 : waves;
+}
+
 bool drove__spread_is_halted(const drove_spread *spread)
 {
     /* relaxed: a wish, which carries nothing */

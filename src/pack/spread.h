@@ -40,6 +40,8 @@ typedef struct drove_spread_unit {
 drove_status drove__spread_init(drove_spread *spread);
 void         drove__spread_fini(drove_spread *spread); /* a zeroed one is accepted */
 unsigned     drove__spread_parts(const drove_spread *spread);
+/* How often the time of a unit n of them take, on all threads at once: 1 at least, of none 0. */
+double drove__spread_waves(const drove_spread *spread, unsigned n);
 /* True here if a process that is forked, or the caller's, was told to end. */
 bool drove__spread_is_halted(const drove_spread *spread);
 /* The first failure of any rank, at all; *is_any: that of any of them. */

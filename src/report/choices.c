@@ -23,7 +23,8 @@ json_t *drove__report_pack_json(const drove_pack_facts *p)
     }
     return json_pack("{s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:i, s:I, s:I, s:o, s:o}", "networks",
                      (int)p->n_networks, "loss", drove__json_real(p->loss), "standard_error",
-                     drove__json_real(p->error), "best_member", p->member[p->best].name,
+                     drove__json_real(p->error), "best_member",
+                     p->best < p->n ? p->member[p->best].name : "constant guess",
                      "best_member_loss", drove__json_real(p->best_loss), "constant_loss",
                      drove__json_real(p->constant_loss), "sharpness",
                      drove__json_real(p->sharpness), "divisions", (int)p->n_divisions, "examples",

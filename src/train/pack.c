@@ -216,9 +216,17 @@ static void say(const drove_pack_record *r, const drove_callbacks *cb)
                    "model: loss %.4g +- %.2g%s on %zu examples that its networks had not seen; the "
                    "best member alone (%s) %.4g, a constant guess %.4g (%.1f s)",
                    r->loss, 1.96 * r->error, r->is_standardised ? " of standardised values" : "",
-                   r->n_judged, r->member[r->best].name, r->best_loss, r->constant_loss,
-                   r->seconds);
+                   r->n_judged, r->best < r->n ? r->member[r->best].name : "the constant guess",
+                   r->best_loss, r->constant_loss, r->seconds);
     if (r->is_interrupted) drove__run_say(cb, "model: interrupted: fewer networks than planned");
+    if (r->n_left_out > 0)
+        drove__run_say(cb,
+                       "model: without %u kind%s of members: what they see of the rows would take "
+                       "more than a quarter of the memory that is available",
+                       r->n_left_out, r->n_left_out == 1 ? "" : "s");
+    if (r->is_one_group)
+        drove__run_say(cb, "model: all training rows are of one group: this loss is of rows of the "
+                           "group that it was trained on, not of others");
     if (r->loss > r->constant_loss * (1.0 - LEAST_PROGRESS))
         drove__run_say(cb, "model: it is not 1 %% better than a constant guess: these columns say "
                            "little about the label");

@@ -144,6 +144,26 @@ wrong 'model auto: expected the loss softmax, sigmoid, logistic or squared' trai
 run train xor.csv --label y --threads 1 --out xor
 [ "$status" = 2 ] && ! grep -q 'model: a pack' err.txt && grep -q 'expected a new or empty folder' err.txt || fail "$status: $(cat err.txt)"
 
+# Numbers near the end of floats, of few values and of many, in training and test rows: losses stay finite.
+awk 'BEGIN { srand(2); print "x,f,z,y"
+    for (i = 0; i < 300; i++) {
+        x = rand(); z = rand()
+        print (x - 0.5) * 6.6e38 "," (x < 0.5 ? "0" : x < 0.7 ? "3.3e38" : x < 0.9 ? "-3.3e38" : "1e38") "," z "," x - z
+    } }' >far.csv
+for data in 'far.csv' 'far.csv?scale=none'; do
+    run_for 0 train "$data" --label y --model auto --threads 2 --until epochs=3 --json --out none
+    awk -v a="$(number loss out.txt)" -v b="$(number test_loss out.txt)" 'BEGIN { exit !(a < 0.1 && b < 0.1) }' || fail "$data: $(cat out.txt)"
+done
+
+# Rows of one group alone, beside a test set of the other: they are divided nevertheless, and that is said.
+awk -F, -v OFS=, '{ print $0, NR == 1 ? "g" : NR % 4 ? "p" : "q" }' sum.csv >groups.csv
+run_for 0 train 'groups.csv?split=group:g' --label y --threads 2 --until epochs=3 --out none
+grep -q '^drove: model: all training rows are of one group' err.txt || fail "two groups: $(cat err.txt)"
+
+# A budget of next to no time gives a model, too.
+run_for 0 train sum.csv --label y --threads 2 --until seconds=0.001 --out none
+grep -q '^drove: model: a pack of\|^drove: model: the constant guess' err.txt || fail "a millisecond: $(cat err.txt)"
+
 # Bins of number columns go into the model file.
 run_for 0 train 'sum.csv?bins=8' --label y --model linear --threads 1 --out bins
 run_for 0 eval bins/model.safetensors --data sum.csv --label y

@@ -21,7 +21,7 @@ TEST(far_numbers_are_clipped)
     const drove_embed_options none = {0};
     drove_embedding e;
     data->storage->x_f32[0] = 1e30f;
-    assert_ok(drove__embedding_make(data, &none, 1, &e));
+    assert_ok(drove__embedding_make(data, &none, 1, INFINITY, &e));
     assert_int_equal(drove__embedding_width(&e), 2);
     for (size_t i = 1; i < 2 * N; i++) {
         const double x = (double)data->storage->x_f32[i];
@@ -40,7 +40,7 @@ TEST(bins_between_quantiles)
     drove_data *data = numbers();
     const drove_embed_options four = {.bins = 4};
     drove_embedding e;
-    assert_ok(drove__embedding_make(data, &four, 1, &e));
+    assert_ok(drove__embedding_make(data, &four, 1, INFINITY, &e));
     assert_int_equal(e.n_more, 4);
     for (size_t i = 0; i < N; i++) {
         const float x = data->storage->x_f32[2 * i], *y = e.data->storage->x_f32 + 6 * i;
@@ -58,8 +58,8 @@ TEST(waves_by_the_seed)
     drove_data *data = numbers();
     const drove_embed_options three = {.waves = 3};
     drove_embedding a, b;
-    assert_ok(drove__embedding_make(data, &three, 1, &a));
-    assert_ok(drove__embedding_make(data, &three, 2, &b));
+    assert_ok(drove__embedding_make(data, &three, 1, INFINITY, &a));
+    assert_ok(drove__embedding_make(data, &three, 2, INFINITY, &b));
     assert_int_equal(a.n_more, 3);
     assert_true(a.factor[0] != b.factor[0]);
     for (size_t i = 0; i < N; i++)
@@ -83,7 +83,7 @@ TEST(numbers_are_scaled_first)
     data->factor = drove__alloc(2, sizeof *data->factor);
     data->shift[0] = 50.0f;
     data->factor[0] = data->factor[1] = 0.1f;
-    assert_ok(drove__embedding_make(data, &two, 1, &e));
+    assert_ok(drove__embedding_make(data, &two, 1, INFINITY, &e));
     assert_true(fabsf(e.offset[0] + 5.0f) < 1e-6f && fabsf(e.offset[1]) < 1e-6f);
     assert_true(fabsf(e.factor[0] - 0.2f) < 1e-6f);
     drove__embedding_fini(&e);
@@ -98,7 +98,7 @@ TEST(numbers_too_close_for_a_factor)
     const drove_embed_options levels = {.bins = 4, .levels = true};
     drove_embedding e;
     for (size_t i = 0; i < N; i++) data->storage->x_f32[2 * i] = values[i % 4];
-    assert_ok(drove__embedding_make(data, &levels, 1, &e));
+    assert_ok(drove__embedding_make(data, &levels, 1, INFINITY, &e));
     assert_int_equal(e.n_more, 1);
     assert_true(isfinite(e.factor[0]));
     drove__embedding_fini(&e);

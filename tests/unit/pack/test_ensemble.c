@@ -124,28 +124,26 @@ TEST(few_rows_all_count)
     drove_data_destroy(data);
 }
 
-/* Noise beside a guess that is right: the guess gets half of the shares at least. */
-TEST(an_ensemble_worse_than_the_guess_keeps_near_it)
+/* Two members whose mean is right: both are taken, unless the time is over with the first. */
+TEST(no_member_is_added_after_the_end)
 {
     drove_data *data = rig_data(N, 1, 0);
     const drove_judge judge = judge_of(data, DROVE_JUDGE_VALUES, 1);
-    float noise[N], guess[N];
-    drove_rng rng;
-    drove_ensemble out;
-    drove__rng_seed(&rng, 11, DROVE_RNG_TEST, 0);
+    float high[N], low[N];
     for (size_t i = 0; i < N; i++) {
-        data->storage->y_value[i] = (float)drove__rng_normal(&rng);
-        noise[i] = 0.3f * (float)drove__rng_normal(&rng);
-        guess[i] = 0.0f;
+        high[i] = 1.0f;
+        low[i] = -1.1f;
     }
-    const drove_ensemble_input in = {.judge = &judge,
-                                     .row = rows,
-                                     .n_rows = N,
-                                     .n_members = 2,
-                                     .has_guess = true,
-                                     .output = {noise, guess}};
-    assert_ok(drove__ensemble_choose(&in, &out));
-    assert_true(out.share[1] >= 0.5);
-    assert_true(fabs(out.share[0] + out.share[1] - 1.0) < 1e-12);
+    for (unsigned over = 0; over < 2; over++) {
+        drove_ensemble out;
+        const drove_ensemble_input in = {.judge = &judge,
+                                         .row = rows,
+                                         .n_rows = N,
+                                         .n_members = 2,
+                                         .end_ns = over ? 1 : UINT64_MAX,
+                                         .output = {high, low}};
+        assert_ok(drove__ensemble_choose(&in, &out));
+        assert_true(over ? out.share[0] == 1.0 : fabs(out.share[0] - 0.5) < 0.1);
+    }
     drove_data_destroy(data);
 }

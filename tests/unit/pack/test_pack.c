@@ -5,6 +5,7 @@
 #include "pack/assemble.h"
 #include "pack/pack.h"
 #include "engine/engine.h"
+#include "data/parting.h"
 #include "pack_rig.h"
 
 #include <string.h>
@@ -114,6 +115,10 @@ TEST(one_network_of_all_members)
     float *parameters[MOST], *theta, sum[120] = {0.0f}, out[120];
     const float constant = 0.75f;
     unsigned n = 0;
+    /* Numbers near the end of floats, too. */
+    data->storage->x_f32[0] = data->storage->x_f32[4] = 3.4e38f;
+    data->storage->x_f32[3] = -3.4e38f;
+    data->storage->x_f32[8] = INFINITY; /* a far number, scaled */
     assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
     for (size_t m = 0; m < drove__n_members; m++, n++) {
         const drove_member *member = &drove__members[m];
@@ -121,7 +126,7 @@ TEST(one_network_of_all_members)
         while (same < n &&
                memcmp(&drove__members[same].embed, &member->embed, sizeof member->embed) != 0)
             same++;
-        assert_ok(drove__embedding_make(data, &member->embed, 1, &embedding[n]));
+        assert_ok(drove__embedding_make(data, &member->embed, 1, INFINITY, &embedding[n]));
         const drove_embedding *e = &embedding[same];
         assert_ok(drove__member_model(member, drove__embedding_width(e), &io, "", &own[n]));
         parameters[n] = drove__alloc(own[n]->n_params, sizeof *parameters[n]);
@@ -137,7 +142,8 @@ TEST(one_network_of_all_members)
     assert_ok(drove__pack_assemble(part, n, &constant, &io, "", &model, &theta));
     predict(model, &kernels, theta, data, out);
     for (size_t i = 0; i < 120; i++)
-        assert_true(fabsf(out[i] - sum[i] - constant) < 1e-4f * (1.0f + fabsf(sum[i])));
+        assert_true(isfinite(out[i]) &&
+                    fabsf(out[i] - sum[i] - constant) < 1e-4f * (1.0f + fabsf(sum[i])));
     for (size_t l = 0; l < model->n_layers; l++) /* further training changes all of them */
         assert_true(model->layer[l].opt.w_lr != DROVE_LR_NONE);
     for (unsigned i = 0; i < n; i++) {
@@ -316,6 +322,104 @@ TEST(a_budget_of_seconds_ends_a_pack)
     drove_data_destroy(data);
 }
 
+/* However short it is, for the first linear member. */
+TEST(a_budget_that_is_over_at_once_gives_a_model)
+{
+    drove_data *data = rig_signs(1000, 2);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    drove_pack_options options = options_of(data, &io, &kernels);
+    options.n_threads = 4;
+    for (double seconds = 1e-9; seconds < 0.1; seconds *= 100.0) {
+        options.seconds = seconds;
+        assert_ok(drove__pack_train(&options, &model, &theta, &record));
+        assert_true(record.n >= 1 && record.member[0].n_divisions >= 1);
+        assert_false(record.is_interrupted);
+        drove__model_destroy(model);
+        drove__free(theta);
+    }
+    drove_data_destroy(data);
+}
+
+/* Without room for any but the clipped numbers, four kinds of members are left. */
+TEST(embeddings_keep_within_the_memory)
+{
+    drove_data *data = rig_signs(200, 2);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    drove_pack_options options = options_of(data, &io, &kernels);
+    options.epochs = 2;
+    options.most_bytes = 200 * 20 * sizeof(float);
+    assert_ok(drove__pack_train(&options, &model, &theta, &record));
+    assert_int_equal(record.n, 4);
+    assert_int_equal(record.n_left_out, drove__n_members - 4);
+    for (unsigned i = 0; i < record.n; i++) assert_null(strchr(record.member[i].name, ' '));
+    drove__model_destroy(model);
+    drove__free(theta);
+    options.most_bytes = 1e9;
+    assert_ok(drove__pack_train(&options, &model, &theta, &record));
+    assert_int_equal(record.n_left_out, 0);
+    drove__model_destroy(model);
+    drove__free(theta);
+    drove_data_destroy(data);
+}
+
+/* Of many classes the ensemble is judged by some of the rows: 5,400 held ones are 2.7 million
+ * outputs, of which it takes every other. */
+TEST(many_classes_are_judged_by_some_rows)
+{
+    enum { N = 9000, CLASSES = 500 };
+    drove_data *data = rig_data(N, 1, CLASSES);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta;
+    for (size_t i = 0; i < N; i++) data->storage->y_class[i] = (int32_t)(i * 7 % CLASSES);
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    drove_pack_options options = options_of(data, &io, &kernels);
+    options.epochs = 1;
+    options.most_members = 1;
+    assert_ok(drove__pack_train(&options, &model, &theta, &record));
+    assert_int_equal(record.n_divisions, 3);
+    assert_int_equal(record.n_judged, N * 3 / 5 / 2);
+    assert_true(fabs(record.constant_loss - log(CLASSES)) < 0.01);
+    drove__model_destroy(model);
+    drove__free(theta);
+    drove_data_destroy(data);
+}
+
+/* Nothing else than rows of the group judges what was trained on the group. */
+TEST(rows_of_one_group)
+{
+    drove_data *data = rig_signs(60, 2);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta;
+    uint32_t key[60];
+    for (size_t i = 0; i < 60; i++) key[i] = 5;
+    assert_ok(drove__parting_of(key, 60, &data->storage->parting));
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    drove_pack_options options = options_of(data, &io, &kernels);
+    options.epochs = 2;
+    assert_ok(drove__pack_train(&options, &model, &theta, &record));
+    assert_true(record.is_one_group);
+    assert_int_equal(record.n_judged, 60);
+    drove__model_destroy(model);
+    drove__free(theta);
+    drove_data_destroy(data);
+}
+
 /* One member: a small network, and of no more than one kind. */
 TEST(the_most_members_that_were_asked_for)
 {
@@ -381,6 +485,8 @@ TEST(a_pack_that_learns_nothing_is_a_guess)
         options.most_members = n_members;
         assert_ok(drove__pack_train(&options, &model, &theta, &record));
         assert_true(record.loss <= record.constant_loss * 1.001);
+        assert_true(record.best == record.n ||
+                    record.member[record.best].loss <= record.constant_loss * 1.001);
         drove__model_destroy(model);
         drove__free(theta);
         drove_data_destroy(data);

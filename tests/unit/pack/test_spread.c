@@ -3,6 +3,7 @@
 #include "kernel/kernel.h"
 #include "model/model.h"
 #include "pack/pack.h"
+#include "pack/spread.h"
 #include "pack_rig.h"
 
 #include <pthread.h>
@@ -232,4 +233,18 @@ TEST(a_failure_of_one_rank_is_everybodys)
         assert_null(r[i].model);
     }
     drove_data_destroy(data);
+}
+
+/* Fewer units than threads take as long as one. */
+TEST(waves_of_units)
+{
+    const drove_spread two = {.n_threads = 2}, many = {.n_threads = 32};
+    const drove_spread procs = {.n_threads = 2, .n_procs = 3};
+    assert_true(drove__spread_waves(&two, 0) == 0.0);
+    assert_true(drove__spread_waves(&two, 1) == 1.0);
+    assert_true(drove__spread_waves(&two, 11) == 5.5);
+    assert_true(drove__spread_waves(&many, 5) == 1.0);
+    assert_true(drove__spread_waves(&many, 48) == 48.0 / DROVE_TABLE_THREADS_MOST);
+    assert_true(drove__spread_waves(&procs, 5) == 1.0);
+    assert_true(drove__spread_waves(&procs, 12) == 2.0);
 }
