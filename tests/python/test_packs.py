@@ -158,6 +158,25 @@ class Afterwards(unittest.TestCase):
         self.X, self.y = make_classification(n_samples=200, n_features=6, n_informative=4, random_state=3)
         self.model = DroveClassifier(random_state=0).fit(self.X, self.y)
 
+    def test_one_that_is_interrupted_is_of_what_is_finished(self):
+        seen = []
+
+        def progress(p):
+            seen.append(p)
+            return p.updates < 3
+
+        result = drove.train((self.X, self.y), model="auto", until="epochs=100", test="none", seed=0, threads=1,
+                             on_progress=progress)
+        self.assertEqual(result.outcome, "interrupted")
+        pack = result.summary["pack"]
+        trained = [each for each in pack["members"] if each["divisions"] > 0]
+        self.assertTrue(pack["divisions"] == 1 and 3 <= len(trained) < len(pack["members"]), pack)
+        self.assertTrue(all(each["loss"] is None for each in pack["members"] if each["divisions"] == 0), pack)
+        self.assertTrue(np.isnan(seen[0].epochs) and seen[0].epochs_total == 0 and seen[-1].epochs_total > 10)
+        self.assertRegex(str(seen[-1]), r"^\d+ of \d+ networks$")
+        with self.assertRaisesRegex(ValueError, "interrupted before a member of the pack was trained"):
+            drove.train((self.X, self.y), model="auto", on_progress=lambda p: False)
+
     def test_pickles_and_clones(self):
         other = pickle.loads(pickle.dumps(self.model))
         np.testing.assert_array_equal(other.predict_proba(self.X), self.model.predict_proba(self.X))
