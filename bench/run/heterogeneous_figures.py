@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Tables of examples/studies/heterogeneous-figures-*.yaml, from the folders of their sweeps: Figures 5 to 8 of Ma and Rusu.
+"""Tables of examples/studies/heterogeneous-figures-*.yaml: Figures 5 to 8 of Ma and Rusu, virtual time.
 
     drove sweep examples/studies/heterogeneous-figures-w8a.yaml --out w8a
-    bench/run/heterogeneous_figures.py w8a ... [--one w8a/v100]
+    bench/run/heterogeneous_figures.py --keep docs/results/heterogeneous-figures.jsonl covtype w8a ...   keeps the runs of these sweeps
+    bench/run/heterogeneous_figures.py docs/results/heterogeneous-figures.jsonl                          prints the tables
+    bench/run/heterogeneous_figures.py --one w8a/v100                                                    a sweep of one host: w8a-v100
 
-As in the paper one step size serves all algorithms of a host: that with which one of them reaches the least loss.  Normalised: a loss over
-that least one.  Own best: the least normalised loss of the algorithm over all step sizes.  Seconds are virtual: until the loss was at
-most so many times the least.  Use: of the cores the share of the time in which they compute; of GPUs the examples a second over what
-they can, which a fixed delay of each batch lowers.
+A line of the file is a run: where and what, epochs, updates, its least loss within the time (a run ends with the batches that its
+workers have in hand, which take Adaptive a while longer), the virtual seconds until the loss was at most 1.5 and 1.1
+times the least of its host (null: never), the cores' share of the updates and use in %, a GPU's use in %, examples of a batch.  The least of a host is the
+smallest of the algorithms' medians over the seeds, and with several step sizes, of that with the smallest; as in the paper, one step
+size serves all algorithms of a host.  Use: of the cores the share of the time in which they compute; of GPUs the examples a second over
+what they can, which a fixed delay of each batch lowers.
 
---one writes the runs of one host at its step size as a sweep of their own, for drove report: NAME-HOST beside the folder.
+--one writes the runs of one host as a sweep of their own, for drove report.
 """
 import argparse
 import collections
@@ -19,8 +23,9 @@ import os
 import statistics
 
 ALGORITHMS = ["CPU", "GPU", "CPU+GPU", "Adaptive"]
-LEVELS = (2.0, 1.5, 1.2, 1.1)
-RATES = {"k80": 2e5, "v100": 1e6}  # examples/machines/heterogeneous-*.yaml, examples_per_s
+KEYS = ("data", "network", "host", "rule", "lr", "algorithm", "seed")
+LEVELS = (1.5, 1.1)
+RATES = {"K80": 2e5, "V100": 1e6}  # examples/machines/heterogeneous-*.yaml, examples_per_s
 
 
 def algorithm(settings):
@@ -32,107 +37,132 @@ def algorithm(settings):
     return "Adaptive" if settings["strategy"].startswith("adaptive") else "CPU+GPU"
 
 
-def load(folder):
-    """(host, rule of the step size) -> step size -> algorithm -> runs"""
-    found = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
-    with open(os.path.join(folder, "results.jsonl")) as f:
-        for line in f:
-            result = json.loads(line)
-            settings = result["settings"]
-            run = os.path.join(folder, "runs", f"{result['run']:04d}")
-            with open(os.path.join(run, "log.jsonl")) as log:
-                curve = [json.loads(row) for row in log]
-            with open(os.path.join(run, "out.json")) as out:
-                text = out.read()
-            host = "k80" if "k80" in settings["machine"] else "v100"
-            rule = "linear" if "lr=linear" in settings["strategy"] else "root"
-            curve = [(row["train_s"], row["epochs"], row["loss"]) for row in curve if isinstance(row["loss"], (int, float))]
-            found[host, rule][settings["lr"]][algorithm(settings)].append(
-                {"result": result, "curve": curve, "summary": json.loads(text) if text.strip() else None})
-    return found
-
-
-def least(run):
-    return min((loss for _, _, loss in run["curve"]), default=math.inf)
-
-
-def middle(runs, key):
-    return statistics.median(key(run) for run in runs)
-
-
-def time_to(run, level):
-    return next((s for s, _, loss in run["curve"] if loss <= level), math.inf)
-
-
-def chosen(rates):
-    """The step size with which one of the algorithms has the least loss, and that loss."""
-    best = {lr: min(middle(runs, least) for runs in of.values()) for lr, of in rates.items()}
-    lr = min(best, key=best.get)
-    return lr, best[lr]
+def host_of(settings):
+    return "K80" if "k80" in settings["machine"] else "V100"
 
 
 def batches(workers):
     """Examples of a thread, or of a GPU: least and most of the history."""
     sizes = [size / w["threads"] for w in workers for size in [h[2] for h in w["batch_history"]] or [w["batch"]]]
-    return f"{min(sizes):g}" if min(sizes) == max(sizes) else f"{min(sizes):g} - {max(sizes):g}"
+    return [min(sizes), max(sizes)] if sizes else None
 
 
-def shares(run, host):
-    """Updates of the cores in %, use of cores and of a GPU in %, batches of both."""
-    workers = run["summary"]["workers"]
+def read_run(folder, result):
+    """One run of a sweep, with its curve: (virtual seconds, loss) of each evaluation within the run's time."""
+    settings, place = result["settings"], os.path.join(folder, "runs", f"{result['run']:04d}")
+    with open(os.path.join(place, "log.jsonl"), encoding="utf-8") as log:
+        curve = [(row["train_s"], row["loss"]) for row in map(json.loads, log)
+                 if isinstance(row["loss"], (int, float)) and row["train_s"] <= float(settings["until"].split("=")[1])]
+    with open(os.path.join(place, "out.json"), encoding="utf-8") as out:
+        summary = json.load(out)
+    host, workers = host_of(settings), summary["workers"]
     cores = [w for w in workers if w["name"].startswith("cpu")]
     gpus = [w for w in workers if not w["name"].startswith("cpu")]
-    seconds = run["summary"]["train_s"]
-    updates = sum(w["updates"] for w in workers)
-    return {"cores": 100 * sum(w["updates"] for w in cores) / updates,
-            "cpu": 100 * cores[0]["busy"] if cores else None,
-            "gpu": 100 * sum(w["examples"] for w in gpus) / len(gpus) / seconds / RATES[host] if gpus else None,
-            "batches": " : ".join(batches(some) for some in (cores, gpus) if some)}
+    model = result["resolved"]["model"].split(":")[1].split(",")
+    return {
+        "data": os.path.basename(result["resolved"]["data"]).split("?")[0].split(".")[0].split("-")[0],
+        "network": f"{len(model)} x {model[0]}", "host": host,
+        "rule": "linear" if "lr=linear" in settings["strategy"] else "root", "lr": float(settings["lr"]),
+        "algorithm": algorithm(settings), "seed": result["seed"], "curve": curve,
+        "epochs": round(summary["epochs"], 3), "updates": summary["updates"], "least": min(loss for _, loss in curve),
+        "cores_updates": round(100 * sum(w["updates"] for w in cores) / sum(w["updates"] for w in workers), 2),
+        "cores_use": round(100 * cores[0]["busy"], 1) if cores else None,
+        "gpu_use": round(100 * sum(w["examples"] for w in gpus) / len(gpus) / summary["train_s"] / RATES[host], 1) if gpus else None,
+        "cores_batch": batches(cores), "gpu_batch": batches(gpus)}
+
+
+def grouped(runs, keys):
+    groups = collections.defaultdict(list)
+    for run in runs:
+        groups[tuple(run[key] for key in keys)].append(run)
+    return groups
+
+
+def middle(runs, key):
+    return statistics.median(math.inf if run[key] is None else run[key] for run in runs)
+
+
+def base_of(runs):
+    """The step size with which one algorithm's median loss is the least, and that loss."""
+    return min((middle(some, "least"), lr) for (lr, _), some in grouped(runs, ("lr", "algorithm")).items())
+
+
+def keep(folders, file):
+    runs = []
+    for folder in folders:
+        with open(os.path.join(folder, "results.jsonl"), encoding="utf-8") as f:
+            runs += [read_run(folder, result) for result in map(json.loads, f) if result["outcome"] == "finished"]
+    runs = list({tuple(run[key] for key in KEYS): run for run in runs}.values())  # a run of two sweeps counts once
+    with open(file, "w", encoding="utf-8") as f:
+        for _, some in sorted(grouped(runs, ("data", "network", "host", "rule")).items()):
+            base, _ = base_of(some)
+            for run in sorted(some, key=lambda run: (run["lr"], ALGORITHMS.index(run["algorithm"]), run["seed"])):
+                curve = run.pop("curve")
+                for level in LEVELS:
+                    run[f"s_{level}"] = next((s for s, loss in curve if loss <= level * base), None)
+                f.write(json.dumps(run) + "\n")
 
 
 def number(value, form):
     return "-" if value is None else "never" if math.isinf(value) else format(value, form)
 
 
-def print_host(name, host, rule, rates):
-    lr, base = chosen(rates)
-    for algo in ALGORITHMS:
-        runs = rates[lr].get(algo, [])
-        if not runs:
+def print_tables(runs):
+    places = grouped(runs, ("data", "network", "host", "rule"))
+    chosen = {place: base_of(some) for place, some in places.items()}
+    print("| data | network | host | step size | lr | " + " | ".join(ALGORITHMS) + " | a mixture first |")
+    print("|---" * (6 + len(ALGORITHMS)) + "|")
+    for place, some in places.items():
+        base = chosen[place][0]
+        for (lr,), at in sorted(grouped(some, ("lr",)).items()):
+            by = grouped(at, ("algorithm",))
+            cells = []
+            for name in ALGORITHMS:
+                losses = sorted(run["least"] / base for run in by[name,]) or [math.nan]
+                cells.append(f"{statistics.median(losses):.2f}" + (f" ({losses[0]:.2f} to {losses[-1]:.2f})" if len(losses) > 1 else ""))
+            seeds = grouped(at, ("seed",)).values()
+            first = sum(min(of, key=lambda run: run["least"])["algorithm"] in ALGORITHMS[2:] for of in seeds)
+            print(f"| {' | '.join(place)} | {lr:g} | {' | '.join(cells)} | {first} of {len(seeds)} |")
+    print("\n| data | network | host | step size | " + " | ".join(f"{name}: {level}" for level in LEVELS for name in ALGORITHMS) + " |")
+    print("|---" * (4 + len(ALGORITHMS) * len(LEVELS)) + "|")
+    for place, some in places.items():
+        by = grouped([run for run in some if run["lr"] == chosen[place][1]], ("algorithm",))
+        print(f"| {' | '.join(place)} | " + " | ".join(number(middle(by[name,], f"s_{level}"), ".2f") for level in LEVELS for name in ALGORITHMS) + " |")
+    print("\n| data | network | host | algorithm | epochs | updates | updates of the cores, % | use of cores, % | of a GPU, % | batches, a thread : a GPU |")
+    print("|---" * 10 + "|")
+    for place, some in places.items():
+        if place[3] == "linear":  # the same steps at the same times
             continue
-        own = min((middle(of[algo], least), rate) for rate, of in rates.items() if algo in of)
-        s = shares(runs[0], host)
-        times = " | ".join(number(middle(runs, lambda run: time_to(run, level * base)), ".2f") for level in LEVELS)
-        print(f"| {name} | {host} | {rule} | {lr} | {algo} | {middle(runs, lambda r: r['curve'][-1][1]):.2f} "
-              f"| {middle(runs, lambda r: r['summary']['updates']):,.0f} | {middle(runs, least) / base:.2f} | {own[0] / base:.2f} ({own[1]}) "
-              f"| {times} | {s['cores']:.1f} | {number(s['cpu'], '.0f')} | {number(s['gpu'], '.0f')} | {s['batches']} |")
+        for name in ALGORITHMS:
+            at = [run for run in some if run["lr"] == chosen[place][1] and run["algorithm"] == name]
+            sizes = ["-".join(f"{size:g}" for size in sorted(set(at[0][key]))) for key in ("cores_batch", "gpu_batch") if at[0][key]]
+            print(f"| {' | '.join(place[:3])} | {name} | {middle(at, 'epochs'):.2f} | {middle(at, 'updates'):,.0f} | {middle(at, 'cores_updates'):.1f} "
+                  f"| {number(None if at[0]['cores_use'] is None else middle(at, 'cores_use'), '.0f')} "
+                  f"| {number(None if at[0]['gpu_use'] is None else middle(at, 'gpu_use'), '.0f')} | {' : '.join(sizes)} |")
 
 
-def write_one(folder, host, rates):
-    lr, _ = chosen(rates)
+def write_one(folder, host):
     target = f"{folder.rstrip('/')}-{host}"
     os.makedirs(target, exist_ok=True)
-    with open(os.path.join(target, "results.jsonl"), "w") as f:
-        for runs in rates[lr].values():
-            for run in runs:
-                f.write(json.dumps(run["result"]) + "\n")
+    with open(os.path.join(folder, "results.jsonl"), encoding="utf-8") as f, open(os.path.join(target, "results.jsonl"), "w", encoding="utf-8") as out:
+        out.writelines(line for line in f if host_of(json.loads(line)["settings"]) == host.upper())
     if not os.path.exists(os.path.join(target, "runs")):
         os.symlink(os.path.abspath(os.path.join(folder, "runs")), os.path.join(target, "runs"))
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("folder", nargs="+", help="--out of a sweep")
-    p.add_argument("--one", help="FOLDER/HOST, HOST k80 or v100")
+    p.add_argument("from_", nargs="*", metavar="FROM", help="with --keep: folders of sweeps; else the file of runs")
+    p.add_argument("--keep", metavar="FILE", help="writes the runs of the sweeps into FILE")
+    p.add_argument("--one", metavar="FOLDER/HOST", help="HOST k80 or v100")
     args = p.parse_args()
-    print("| data | host | step size | lr | algorithm | epochs | updates | least, normalised | own best (lr) | "
-          + " | ".join(f"s to {level}" for level in LEVELS) + " | updates of the cores, % | use of cores, % | of a GPU, % | batches, a thread : a GPU |")
-    print("|---" * (13 + len(LEVELS)) + "|")
-    for folder in args.folder:
-        for (host, rule), rates in sorted(load(folder).items()):
-            print_host(os.path.basename(folder.rstrip("/")), host, rule, rates)
-            if args.one == f"{folder}/{host}" and rule == "root":
-                write_one(folder, host, rates)
+    if args.one:
+        write_one(*args.one.rsplit("/", 1))
+    elif args.keep:
+        keep(args.from_, args.keep)
+    else:
+        with open(args.from_[0], encoding="utf-8") as f:
+            print_tables([json.loads(line) for line in f])
 
 
 if __name__ == "__main__":
