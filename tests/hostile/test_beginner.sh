@@ -101,9 +101,11 @@ awk 'BEGIN {
         print r % 2 ? "big" : "small"
     }
 }' >wide.csv
-run_for 0 train wide.csv --label kind --max-members 1 --until epochs=1 --threads 1 --out none
+run_for 0 train wide.csv --label kind --max-members 1 --until epochs=1 --threads 1 --json --out none
 grep -q 'table: 10001 columns, 60 rows' err.txt || fail "wide.csv: $(cat err.txt)"
-grep -q 'the best member alone (linear) 0' err.txt || fail "expected a linear model of 10,000 columns: $(cat err.txt)"
+tr -d ' \n' <out.txt | grep -q '"member":"linear","divisions":5,"loss":0' || fail "expected a linear model of 10,000 columns: $(cat out.txt)"
+# Digits by chance: no member is better than the guess, which is named so.
+grep -q 'the best member alone (the constant guess) 0' err.txt || fail "expected the guess: $(cat err.txt)"
 
 # ---- cells ----
 sed 's/red/green/' good.csv >unseen.csv
