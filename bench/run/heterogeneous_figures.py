@@ -8,7 +8,8 @@
 
 A line of the file is a run: where and what, epochs, updates, its least loss within the time (a run ends with the batches that its
 workers have in hand, which take Adaptive a while longer), the virtual seconds until the loss was at most 1.5 and 1.1
-times the least of its host (null: never), the cores' share of the updates and use in %, a GPU's use in %, examples of a batch.  The least of a host is the
+times the least of its host (null: never), epochs until it was at most the CPU's
+least, the cores' share of the updates and use in %, a GPU's use in %, examples of a batch.  The least of a host is the
 smallest of the algorithms' medians over the seeds, and with several step sizes, of that with the smallest; as in the paper, one step
 size serves all algorithms of a host.  Use: of the cores the share of the time in which they compute; of GPUs the examples a second over
 what they can, which a fixed delay of each batch lowers.
@@ -48,10 +49,10 @@ def batches(workers):
 
 
 def read_run(folder, result):
-    """One run of a sweep, with its curve: (virtual seconds, loss) of each evaluation within the run's time."""
+    """One run of a sweep, with its curve: (virtual seconds, loss, epochs) of each evaluation within the run's time."""
     settings, place = result["settings"], os.path.join(folder, "runs", f"{result['run']:04d}")
     with open(os.path.join(place, "log.jsonl"), encoding="utf-8") as log:
-        curve = [(row["train_s"], row["loss"]) for row in map(json.loads, log)
+        curve = [(row["train_s"], row["loss"], row["epochs"]) for row in map(json.loads, log)
                  if isinstance(row["loss"], (int, float)) and row["train_s"] <= float(settings["until"].split("=")[1])]
     with open(os.path.join(place, "out.json"), encoding="utf-8") as out:
         summary = json.load(out)
@@ -64,7 +65,7 @@ def read_run(folder, result):
         "network": f"{len(model)} x {model[0]}", "host": host,
         "rule": "linear" if "lr=linear" in settings["strategy"] else "root", "lr": float(settings["lr"]),
         "algorithm": algorithm(settings), "seed": result["seed"], "curve": curve,
-        "epochs": round(summary["epochs"], 3), "updates": summary["updates"], "least": min(loss for _, loss in curve),
+        "epochs": round(summary["epochs"], 3), "updates": summary["updates"], "least": min(loss for _, loss, _ in curve),
         "cores_updates": round(100 * sum(w["updates"] for w in cores) / sum(w["updates"] for w in workers), 2),
         "cores_use": round(100 * cores[0]["busy"], 1) if cores else None,
         "gpu_use": round(100 * sum(w["examples"] for w in gpus) / len(gpus) / summary["train_s"] / RATES[host], 1) if gpus else None,
@@ -96,10 +97,12 @@ def keep(folders, file):
     with open(file, "w", encoding="utf-8") as f:
         for _, some in sorted(grouped(runs, ("data", "network", "host", "rule")).items()):
             base, _ = base_of(some)
+            cores = middle([run for run in some if run["algorithm"] == "CPU"], "least")
             for run in sorted(some, key=lambda run: (run["lr"], ALGORITHMS.index(run["algorithm"]), run["seed"])):
                 curve = run.pop("curve")
                 for level in LEVELS:
-                    run[f"s_{level}"] = next((s for s, loss in curve if loss <= level * base), None)
+                    run[f"s_{level}"] = next((s for s, loss, _ in curve if loss <= level * base), None)
+                run["epochs_cpu"] = next((epochs for _, loss, epochs in curve if loss <= cores), None)
                 f.write(json.dumps(run) + "\n")
 
 
