@@ -57,7 +57,7 @@ typedef struct pack {
     size_t n_trained[DROVE_PACK_MOST_DIVISIONS];
     drove_judge judge;
     drove_spread spread;
-    uint64_t begun_ns, told_ns;
+    uint64_t begun_ns, told_ns; /* when its budget began, and when it told last */
     /* Units: begun in this round, and done; relaxed: they share out a budget, and are shown. */
     atomic_uint n_begun, n_done;
     unsigned n_round, n_planned, n_finished; /* in this round; n_finished: in all processes */
@@ -108,11 +108,12 @@ static bool is_same(const drove_embed_options *a, const drove_embed_options *b)
     return a->bins == b->bins && a->waves == b->waves && a->levels == b->levels;
 }
 
-/* The least of all ranks: they have to have the same members. */
+/* The least of all ranks: they have to have the same members.  Those of a host share its memory. */
 static drove_status find_room(pack *p)
 {
     const drove_pack_exchange *x = &p->opt->exchange;
-    const double there = PART_OF_MEMORY * (double)drove__memory_available();
+    const double n_here = x->n_local > 1 ? (double)x->n_local : 1.0;
+    const double there = PART_OF_MEMORY * (double)drove__memory_available() / n_here;
     p->room = p->opt->most_bytes > 0.0 ? p->opt->most_bytes : there > 0.0 ? there : INFINITY;
     if (x->n <= 1) return DROVE_OK;
     double *all = calloc(x->n, sizeof *all), own = p->room;
@@ -610,7 +611,7 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
     if (p == NULL) return drove__fail_nomem("a pack", sizeof *p);
     p->opt = options;
     p->record = record;
-    p->begun_ns = drove__now_ns();
+    const uint64_t started_ns = p->begun_ns = drove__now_ns();
     p->spread = (drove_spread){.exchange = options->exchange,
                                .n_threads = options->n_threads,
                                .n_procs = options->n_procs,
@@ -628,12 +629,13 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
     if (status == DROVE_OK) status = race(p);
     if (status == DROVE_OK) status = vary_while_there_is_time(p);
     const bool is_together = status == DROVE_OK; /* a failure so far is that of all */
+    /* Later it takes no member from the pack. */
+    bool was_told = options->is_over != NULL && options->is_over(options->context);
     if (status == DROVE_OK) status = find_finishers(p, &f);
     if (status == DROVE_OK) status = make_ensemble(p, &f, model, theta);
     for (size_t i = 0; i < DROVE_COUNT(f.output); i++) drove__free(f.output[i]);
     drove__free(f.guess);
     drove__free(f.row);
-    bool was_told = options->is_over != NULL && options->is_over(options->context);
     if (is_together) status = drove__spread_agree(&p->spread, status, &was_told);
     if (status != DROVE_OK) {
         drove__model_destroy(*model);
@@ -642,7 +644,7 @@ drove_status drove__pack_train(const drove_pack_options *options, drove_model **
         *theta = NULL;
     }
     record->is_interrupted = was_told;
-    record->seconds = seconds_since(p->begun_ns);
+    record->seconds = seconds_since(started_ns);
     pack_fini(p);
     return status;
 }

@@ -263,6 +263,7 @@ drove_status drove__pack_make(const drove_config *config, drove_problem *problem
         .n_procs = has_procs ? workers->plan.n_asked : 1,
         .exchange = {.n = workers->ranks.n,
                      .rank = workers->ranks.rank,
+                     .n_local = workers->ranks.n_local,
                      .gather = gather,
                      .context = workers->transport},
         .most_members = config->problem.most_members,

@@ -8,7 +8,9 @@
 #include "data/parting.h"
 #include "pack_rig.h"
 
+#include <limits.h>
 #include <string.h>
+#include <time.h>
 
 static bool is_never_over(void *context)
 {
@@ -345,6 +347,35 @@ TEST(a_budget_that_is_over_at_once_gives_a_model)
     drove_data_destroy(data);
 }
 
+static bool is_slow_at_first(void *context)
+{
+    unsigned *n_looks = context;
+    if ((*n_looks)++ == 0) (void)nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    return false;
+}
+
+/* The record says how long it took, also where the preparation took more than half a budget. */
+TEST(seconds_are_those_that_passed)
+{
+    drove_data *data = rig_signs(200, 2);
+    const drove_model_io io = io_of(data);
+    drovek_table kernels;
+    drove_pack_record record;
+    drove_model *model;
+    float *theta;
+    unsigned n_looks = 0;
+    assert_ok(drovek_select(&kernels, drove__cpu_features(), NULL));
+    drove_pack_options options = options_of(data, &io, &kernels);
+    options.seconds = 0.001;
+    options.is_over = is_slow_at_first;
+    options.context = &n_looks;
+    assert_ok(drove__pack_train(&options, &model, &theta, &record));
+    assert_true(record.seconds >= 0.3);
+    drove__model_destroy(model);
+    drove__free(theta);
+    drove_data_destroy(data);
+}
+
 /* Without room for any but the clipped numbers, four kinds of members are left. */
 TEST(embeddings_keep_within_the_memory)
 {
@@ -364,6 +395,13 @@ TEST(embeddings_keep_within_the_memory)
     for (unsigned i = 0; i < record.n; i++) assert_null(strchr(record.member[i].name, ' '));
     drove__model_destroy(model);
     drove__free(theta);
+    options.most_bytes = 0.0; /* a quarter of what is there, for so many on one host */
+    options.exchange = (drove_pack_exchange){.n = 1, .n_local = UINT_MAX};
+    assert_ok(drove__pack_train(&options, &model, &theta, &record));
+    assert_int_equal(record.n_left_out, drove__n_members - 4);
+    drove__model_destroy(model);
+    drove__free(theta);
+    options.exchange.n_local = 1;
     options.most_bytes = 1e9;
     assert_ok(drove__pack_train(&options, &model, &theta, &record));
     assert_int_equal(record.n_left_out, 0);
