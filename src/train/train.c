@@ -25,7 +25,6 @@
 #include "run/setup.h"
 #include "train/strategy_probe.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,9 +205,7 @@ static drove_status begin_run(drove_run *run)
         const drove_status made =
             drove__pack_make(config, problem, workers, &state->interrupt, cb, &pack, &choice);
         DROVE_TRY(drove__ranks_agree(workers, made));
-        const int signal_number = drove__run_signal(&state->interrupt);
-        if (pack.is_interrupted) /* of some rank */
-            workers->ranks.signal_number = signal_number != 0 ? signal_number : SIGINT;
+        DROVE_TRY(drove__ranks_signal(workers, &state->interrupt));
         DROVE_TRY(drove__ranks_compare(config, problem, workers, problem->first));
         state->is_trained = true;
         state->standing.train_ns = (uint64_t)(pack.seconds * 1e9);

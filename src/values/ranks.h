@@ -89,6 +89,9 @@ drove_status drove__ranks_ready(const drove_workers *workers, const drove_state 
 /* The workers were parked: traces, clock, next batch, signals and crashes are those of all.
  * Errors: DROVE_E_SYSTEM. */
 drove_status drove__ranks_parked(drove_workers *workers, drove_state *state);
+/* Without workers: the first signal that a rank has got is that of all.  Errors: DROVE_E_SYSTEM,
+ * DROVE_E_NOMEM. */
+drove_status drove__ranks_signal(drove_workers *workers, const drove_interrupt *interrupt);
 /* The traces are those of all, as saved or as heard: what comes from now on is ahead of them. */
 void drove__ranks_standing(drove_workers *workers);
 /* While the workers train: examples that those of other ranks are likely to have done since they

@@ -94,6 +94,21 @@ uint64_t drove__ranks_ahead(const drove_workers *workers)
     return r->n <= 1 ? 0 : (examples_here(workers) - r->own_examples) * (r->n - 1);
 }
 
+drove_status drove__ranks_signal(drove_workers *workers, const drove_interrupt *interrupt)
+{
+    drove_transport *t = workers->transport;
+    drove_ranks *r = &workers->ranks;
+    int32_t mine = drove__run_signal(interrupt), *all;
+    if (r->n <= 1) return DROVE_OK;
+    all = calloc(r->n, sizeof *all);
+    if (all == NULL) return drove__fail_nomem("messages of the ranks", r->n * sizeof *all);
+    const drove_status status = t->ops->gather(t, &mine, sizeof mine, all);
+    r->signal_number = 0;
+    for (unsigned i = 0; i < r->n && r->signal_number == 0; i++) r->signal_number = all[i];
+    free(all);
+    return status;
+}
+
 /* Twice: behind the first time all are parked, so no wish to halt is on its way any more; behind
  * the second all have forgotten it. */
 drove_status drove__ranks_parked(drove_workers *workers, drove_state *state)

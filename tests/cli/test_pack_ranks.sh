@@ -9,6 +9,15 @@ awk 'BEGIN { srand(5); print "x,z,y"
         x = 2 * rand() - 1; z = 2 * rand() - 1
         print x "," z "," ((x * z > 0) != (rand() < 0.05) ? "a" : "b")
     } }' >xor.csv
+awk 'BEGIN {
+    srand(1)
+    for (j = 0; j < 20; j++) printf "c%d,", j
+    print "kind"
+    for (i = 0; i < 20000; i++) {
+        for (j = sum = 0; j < 20; j++) { x = rand(); sum += x; printf "%.3f,", x }
+        print (sum + rand() > 10.5 ? "big" : "small")
+    }
+}' >sums.csv
 options="xor.csv --label y --model auto --max-members 5 --until epochs=20 --json"
 
 # Of out.txt, all that says what was made, without times and places.
@@ -52,6 +61,26 @@ for name in $libraries; do
     ! grep -q '"networks"' out.txt || fail "$name: expected no pack unless it is asked for"
     ranks_for 2 -n 2 "$DROVE" train $options --threads 1 --out none --shard own
     says '--model auto: expected no --shard beside it'
+
+    # A signal that only the last rank gets ends the pack of all, with its number.
+    rm -rf run
+    : >err.txt
+    timeout 120 "${launch[@]}" -n 2 "$DROVE" train --defaults auto sums.csv --label kind --model auto --until epochs=1000 \
+        --threads 1 --out "$PWD/run" >out.txt 2>err.txt </dev/null &
+    job=$!
+    for _ in $(seq 600); do
+        mapfile -t rank < <(ranks_of run)
+        ! grep -q 'networks trained in' err.txt || break
+        kill -0 "$job" || fail "$name: it ended before: $(cat err.txt)"
+        sleep 0.1
+    done
+    [ ${#rank[@]} = 2 ] || fail "$name: expected 2 ranks, found ${#rank[@]}: $(cat err.txt)"
+    kill -TERM "${rank[1]}"
+    status=0
+    wait "$job" || status=$?
+    [ "$status" = 143 ] || fail "$name: SIGTERM of a rank: expected status 143, found $status: $(cat err.txt)"
+    grep -q '^Interrupted by SIGTERM' out.txt || fail "$name: SIGTERM of a rank: $(cat out.txt)"
+    [ -f run/model.safetensors ] || fail "$name: SIGTERM of a rank: expected a model"
 done
 }
 echo "ranks by:$libraries"
