@@ -9,7 +9,7 @@ import collections
 import math
 import statistics
 
-from thesis_runs import COMMON, MACHINES, PRINTED, STRATEGIES, THESIS, WORKERS, own_best, read, seconds, thesis_best, times
+from thesis_runs import COMMON, MACHINES, PRINTED, STRATEGIES, THESIS, WORKERS, grid_runs, own_best, read, seconds, thesis_best, times
 
 
 def middle(records, name):
@@ -31,8 +31,7 @@ def interval(records, name):
 
 
 def print_grid(records):
-    settings, runs = times(records), [r for r in records if r["goal"] == "5" and r["seed"] == 1 and r["machine"] == "base" and r["backoff"] == "none" and
-                                      r["bind"] == "spread"]
+    settings, runs = times(records), grid_runs(records)
     print("<!-- t:grid modelled 1 -->\n| workers | strategy | lr, batch | seconds | settings | within 10 % | missed | crashed | *thesis: lr, batch* "
           "| *seconds* | *within 10 %, of 54* | *crashed, of 540* |\n" + "|---" * 12 + "|")
     for workers in WORKERS:
