@@ -160,12 +160,14 @@ class Afterwards(unittest.TestCase):
 
     def test_one_that_is_interrupted_is_of_what_is_finished(self):
         seen = []
+        # So many that a fast machine does not train all networks of a division between two calls.
+        X, y = make_classification(n_samples=3000, n_features=6, n_informative=4, random_state=3)
 
         def progress(p):
             seen.append(p)
             return p.updates < 3
 
-        result = drove.train((self.X, self.y), model="auto", until="epochs=100", test="none", seed=0, threads=1,
+        result = drove.train((X, y), model="auto", until="epochs=100", test="none", seed=0, threads=1,
                              on_progress=progress)
         self.assertEqual(result.outcome, "interrupted")
         pack = result.summary["pack"]
