@@ -215,6 +215,8 @@ int cli_train(const cli_args *args)
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGINT); /* one after the other: they count signals */
+    sigaddset(&action.sa_mask, SIGTERM);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     drove_ranks_on_death(on_death);
