@@ -30,6 +30,10 @@ def interval(records, name):
     return text if text == "missed" or values[0] == values[-1] else f"{text} ({shown(values[0])} - {shown(values[-1])})"
 
 
+def n_seeds(records, **match):
+    return len({r["seed"] for r in records if all(r[key] == value for key, value in match.items())})
+
+
 def print_grid(records):
     settings, runs = times(records), grid_runs(records)
     print("<!-- t:grid modelled 1 -->\n| workers | strategy | lr, batch | seconds | settings | within 10 % | missed | crashed | *thesis: lr, batch* "
@@ -82,7 +86,7 @@ def print_own(records):
 
 
 def print_copy(records):
-    print("\n<!-- t:copy modelled 3 -->\n| workers | lr, batch | strategy | s to 5 % | s to 2 % | updates/s | staleness |\n" + "|---" * 7 + "|")
+    print(f"\n<!-- t:copy modelled {n_seeds(records, goal='2', strategy='hogwild')} -->\n| workers | lr, batch | strategy | s to 5 % | s to 2 % | updates/s | staleness |\n" + "|---" * 7 + "|")
     found = settings_of(records, "2")
     for (workers, strategy, lr, batch), of in found.items():
         if strategy == "hogwild":
@@ -92,7 +96,7 @@ def print_copy(records):
 
 
 def print_staleness(records):
-    print("\n<!-- t:evals modelled 3 -->\n| strategy | workers | batch | updates/s | staleness | its median | dropped, % |\n" + "|---" * 7 + "|")
+    print(f"\n<!-- t:evals modelled {n_seeds(records, goal='staleness')} -->\n| strategy | workers | batch | updates/s | staleness | its median | dropped, % |\n" + "|---" * 7 + "|")
     for strategy in PRINTED:
         for workers in (8, 16, 32):
             for batch in (16, 64, 256):
@@ -103,7 +107,7 @@ def print_staleness(records):
 
 
 def print_memory(records):
-    print("\n<!-- t:s1 modelled 3 -->\n| workers | strategy | one socket: s to 5 % | epochs | updates/s | staleness | two sockets: s to 5 % | epochs | updates/s "
+    print(f"\n<!-- t:s1 modelled {n_seeds(records, goal='sockets')} -->\n| workers | strategy | one socket: s to 5 % | epochs | updates/s | staleness | two sockets: s to 5 % | epochs | updates/s "
           "| staleness |\n" + "|---" * 10 + "|")
     found = collections.defaultdict(list)
     for r in records:
@@ -120,7 +124,7 @@ def print_memory(records):
 
 def print_backoff(records):
     kinds = ("none", "linear", "exponential", "random")
-    print("\n<!-- t:s5 modelled 3 -->\n| workers | strategy | lr, batch | back-off | s to 5 % | s to 2 % | reached 2 % |\n" + "|---" * 7 + "|")
+    print(f"\n<!-- t:s5 modelled {n_seeds(records, goal='2', backoff='linear')} -->\n| workers | strategy | lr, batch | back-off | s to 5 % | s to 2 % | reached 2 % |\n" + "|---" * 7 + "|")
     for workers in (8, 16, 32):
         for strategy in ("mutex", "rwlock", "leashed:inf"):
             lr, batch = thesis_best().get((strategy, workers), (None, None))
@@ -319,7 +323,7 @@ def number_text(value):
 
 def print_claims(records):
     machines = present(records)
-    print("<!-- t:claims modelled 3 -->\n| | claim | number | " + " | ".join(machines) + " |\n" + "|---" * (3 + len(machines)) + "|")
+    print(f"<!-- t:claims modelled {n_seeds(records, goal='rates')} -->\n| | claim | number | " + " | ".join(machines) + " |\n" + "|---" * (3 + len(machines)) + "|")
     for name, claim, meaning, row in judged(records):
         cells = ["-" if v is None else f"{'yes' if v[1] else 'no'}, {number_text(v[0])}" for v in row.values()]
         print(f"| {name} | {claim} | {meaning} | " + " | ".join(cells) + " |")
