@@ -41,7 +41,7 @@ class Result:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C has ended a run; `result` is that of the last step."""
+    """Ctrl-C has ended a run; `result` has the model of the last step, or the pack of the networks there were."""
 
     def __init__(self, result):
         super().__init__("training was interrupted")
@@ -256,7 +256,7 @@ def train_on(source, values, on_progress=None, on_evaluated=None, on_message=Non
     if watcher.was_interrupted and interrupt == "raise":
         raise Interrupted(ended)
     if watcher.was_interrupted:
-        warnings.warn("training was interrupted; the model is that of the last step", RuntimeWarning, stacklevel=3)
+        warnings.warn("training was interrupted; the model is what it had by then", RuntimeWarning, stacklevel=3)
     return ended
 
 
