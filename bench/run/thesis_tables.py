@@ -330,13 +330,14 @@ def print_claims(records):
 
 
 CELL, ROW, LEFT, TOP = 70, 24, 380, 110
+HOLDS, FAILS = "#a6cee3", "#fdbf6f"
 
 
 def draw(records, path):
-    """Claims by machines: green where one holds, red where not."""
+    """Claims by machines: blue where one holds, orange where not."""
     rows = list(judged(records))
     machines = present(records)
-    width, height = LEFT + CELL * len(machines) + 60, TOP + ROW * len(rows) + 10
+    width, height = LEFT + CELL * len(machines) + 60, TOP + ROW * len(rows) + 34
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
            '<rect width="100%" height="100%" fill="#fff"/>']
     for i, machine in enumerate(machines):
@@ -345,11 +346,14 @@ def draw(records, path):
         y = TOP + ROW * j
         out.append(f'<text x="{LEFT - 8}" y="{y + 16}" text-anchor="end">{claim}</text>')
         for i, value in enumerate(row.values()):
-            colour = "#eeeeee" if value is None else "#b7e1c0" if value[1] else "#f3b8b3"
+            colour = "#eeeeee" if value is None else HOLDS if value[1] else FAILS
             out.append(f'<rect x="{LEFT + CELL * i}" y="{y}" width="{CELL - 2}" height="{ROW - 2}" fill="{colour}"/>')
             text = "" if value is None else number_text(value[0]).replace("inf", "&#8734;")
             out.append(f'<text x="{LEFT + CELL * i + CELL / 2 - 1}" y="{y + 16}" text-anchor="middle">{text}</text>')
-    with open(path, "w") as file:
+    for i, (colour, text) in enumerate(((HOLDS, "the claim holds"), (FAILS, "it does not"))):
+        x, y = LEFT + 2 * CELL * i, TOP + ROW * len(rows) + 8
+        out.append(f'<rect x="{x}" y="{y}" width="14" height="14" fill="{colour}"/><text x="{x + 20}" y="{y + 12}">{text}</text>')
+    with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(out + ["</svg>"]) + "\n")
 
 
