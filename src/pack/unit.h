@@ -20,7 +20,7 @@ typedef struct drove_unit_task {
     uint64_t            n_steps; /* at most, about */
     double              seconds; /* it ends by then, its step size with it; 0: after its epochs */
     size_t              batch;
-    /* True: the unit ends within a few steps and an evaluation, with what is best so far.  On the
+    /* True: the unit ends after a few steps and an evaluation, with its best parameters.  On the
      * thread that trains it, every few steps. */
     bool (*is_over)(void *context);
     void *context;

@@ -49,7 +49,7 @@ static size_t task_rows(const drove_config *config, const drove_problem *problem
     if (workers->plan.source->counts_rows) return 1; /* positions */
     bool counts_updates = config->length.until.updates != UINT64_MAX ||
                           config->length.save_every.unit == DROVE_SAVE_UPDATES;
-    /* On a virtual clock a task is one step: what is between two steps costs time there. */
+    /* On a virtual clock a task is one step: others may run between two steps. */
     if (loop->core_ops != &drove__engine_linear || counts_updates || loop->on != NULL)
         return loop->sizes.update_rows;
     drove_data_facts facts;

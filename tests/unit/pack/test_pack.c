@@ -395,7 +395,8 @@ TEST(embeddings_keep_within_the_memory)
     for (unsigned i = 0; i < record.n; i++) assert_null(strchr(record.member[i].name, ' '));
     drove__model_destroy(model);
     drove__free(theta);
-    options.most_bytes = 0.0; /* a quarter of what is there, for so many on one host */
+    options.most_bytes =
+        0.0; /* default: a quarter of the available memory, shared by n_local ranks */
     options.exchange = (drove_pack_exchange){.n = 1, .n_local = UINT_MAX};
     assert_ok(drove__pack_train(&options, &model, &theta, &record));
     assert_int_equal(record.n_left_out, drove__n_members - 4);
